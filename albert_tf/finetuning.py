@@ -1,0 +1,263 @@
+"""A whole fine-tuning run: labelled texts in, trained and evaluated model directory out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+from absl import logging
+from scipy.special import softmax
+
+from albert_tf import files, loading, model_directory
+from albert_tf.config import AlbertConfig
+from albert_tf.data import classification, tabular
+from albert_tf.data.classification import TokenizedTexts
+from albert_tf.data.packing import TRUNCATIONS
+from albert_tf.data.tabular import Columns
+from albert_tf.errors import UserError
+from albert_tf.optimization import OptimizationConfig
+from albert_tf.tasks.sequence_classification import SequenceClassificationTask
+from albert_tf.tokenization import AlbertTokenizer
+from albert_tf.training.evaluation import pad_batches, predict_logits
+from albert_tf.training.reporting import report_evaluation
+from albert_tf.training.strategy import StrategyConfig, create_strategy
+from albert_tf.training.trainer import Trainer, TrainerConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class FinetuningRun:
+    """Everything a run needs.
+
+    Attributes:
+      data_dir: holds train.* and dev.* or dev_<name>.*, see tabular.find_split().
+      columns: of those files.
+      model: sizes.
+      tokenizer: the vocabulary of the model.
+      init_checkpoint: weights of the encoder, or None for random ones.
+      max_seq_length: longest input, special tokens included.
+      truncation: what a longer single text keeps, one of packing.TRUNCATIONS.
+      length_buckets: shorter lengths that batches may be padded to.
+      classifier_dropout: dropout of the pooled output.
+      num_train_epochs: passes over the data, if num_train_steps is None.
+      num_train_steps: updates in all.
+      num_warmup_steps: updates of linear warm-up; None means a tenth of all.
+      do_train, do_eval, eval_batch_size, compute_dtype, trainer, strategy: how and where.
+      optimization: how weights are updated; its step counts are replaced by the above.
+    """
+
+    data_dir: str
+    columns: Columns
+    model: AlbertConfig
+    tokenizer: AlbertTokenizer
+    init_checkpoint: str | None
+    max_seq_length: int
+    truncation: str
+    length_buckets: tuple[int, ...]
+    classifier_dropout: float
+    num_train_epochs: float
+    num_train_steps: int | None
+    num_warmup_steps: int | None
+    do_train: bool
+    do_eval: bool
+    eval_batch_size: int
+    compute_dtype: str
+    trainer: TrainerConfig
+    strategy: StrategyConfig
+    optimization: OptimizationConfig
+
+    def __post_init__(self) -> None:
+        limit = self.model.max_position_embeddings
+        if not 4 <= self.max_seq_length <= limit:
+            raise _bad("max_seq_length", self.max_seq_length, f"choose 4 to {limit}")
+        if self.truncation not in TRUNCATIONS:
+            raise _bad("truncation", self.truncation, f"choose {' or '.join(TRUNCATIONS)}")
+        if any(not 4 <= bound < self.max_seq_length for bound in self.length_buckets) or list(
+            self.length_buckets
+        ) != sorted(set(self.length_buckets)):
+            raise _bad(
+                "length_buckets", self.length_buckets, "give ascending lengths below max_seq_length"
+            )
+        if not 0 <= self.classifier_dropout < 1:
+            raise _bad("classifier_dropout", self.classifier_dropout, "choose 0 up to 1")
+        if self.num_train_epochs <= 0:
+            raise _bad("num_train_epochs", self.num_train_epochs, "choose above 0")
+        if self.eval_batch_size < 1:
+            raise _bad("eval_batch_size", self.eval_batch_size, "choose at least 1")
+
+
+def _bad(name: str, value: object, remedy: str) -> UserError:
+    return UserError("unusable value", f"--{name}={value}", remedy)
+
+
+def finetune(run: FinetuningRun) -> None:
+    """Trains and evaluates; the same call after an interruption goes on where it stopped.
+
+    Raises:
+      UserError: the data, checkpoint or output directory is unusable.
+      RunError: training diverged.
+    """
+    if run.init_checkpoint:
+        loading.checkpoint_prefix(run.init_checkpoint, "--init_checkpoint")
+    model_directory.check_vocabulary(run.model, run.tokenizer)
+    train_files = tabular.find_split(run.data_dir, "train")
+    train_rows = [row for path in train_files for row in tabular.read_rows(path, run.columns)]
+    labels = _sorted_labels({row.label for row in train_rows})
+    dev_files = tabular.find_split(run.data_dir, "dev") if run.do_eval else []
+    dev_rows = {path: tabular.read_rows(path, run.columns) for path in dev_files}
+
+    def tokenized(rows: Sequence[tabular.LabelledText], source: str) -> TokenizedTexts:
+        return classification.tokenize_rows(
+            rows, labels, run.tokenizer, run.max_seq_length, run.truncation, source
+        )
+
+    # Everything is read and checked before anything is written or trained.
+    train_texts = tokenized(train_rows, train_files[0])
+    dev_texts = {path: tokenized(rows, path) for path, rows in dev_rows.items()}
+    _log_data(train_texts, labels)
+
+    optimization = _optimization(run, len(train_rows))
+    strategy = create_strategy(run.strategy)
+    model_directory.claim(
+        run.trainer.output_dir,
+        run.model,
+        run.tokenizer,
+        _task_description(run, labels),
+        _identity(run, optimization),
+        run.trainer.run_flags,
+    )
+    with strategy.scope():
+        task = SequenceClassificationTask(
+            run.model,
+            len(labels),
+            run.compute_dtype,
+            run.trainer.random_seed,
+            run.classifier_dropout,
+        )
+    trainer = Trainer(task, run.trainer, optimization, strategy)
+    if run.do_train:
+
+        def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
+            return classification.training_batches(
+                train_texts, run.length_buckets, batch_size, skip_batches, run.trainer.random_seed
+            )
+
+        def initialize() -> None:
+            if run.init_checkpoint:
+                loading.initialize_encoder(task.model.encoder, run.init_checkpoint)
+                logging.info("encoder starts from %s, the head is new", run.init_checkpoint)
+            else:
+                logging.warning("the encoder starts from RANDOM weights")
+
+        step = trainer.train(batches, initialize)
+    else:
+        step = trainer.restore_for_evaluation()
+    results: dict[str, float] = {}
+    for path, texts in dev_texts.items():
+        examples = classification.evaluation_examples(texts)
+        logits = predict_logits(task.model, strategy, pad_batches(examples, run.eval_batch_size))
+        name = _dev_name(path)
+        results |= {name + key: value for key, value in _metrics(logits, texts.labels).items()}
+        _write_predictions(run.trainer.output_dir, path, dev_rows[path], labels, logits)
+    if results:
+        report_evaluation(run.trainer.output_dir, step, results)
+
+
+def _sorted_labels(labels: set[str]) -> list[str]:
+    if len(labels) < 2:
+        raise UserError(
+            f"has {len(labels)} class", "the training file", "classification needs two or more"
+        )
+    return sorted(labels)
+
+
+def _log_data(texts: TokenizedTexts, labels: Sequence[str]) -> None:
+    logging.info(
+        "%d training texts, %d labels (%s), %.1f%% cut to %d tokens",
+        len(texts),
+        len(labels),
+        ", ".join(labels[:10]),
+        100 * texts.truncated / len(texts),
+        texts.max_seq_length,
+    )
+
+
+def _optimization(run: FinetuningRun, rows: int) -> OptimizationConfig:
+    steps = run.num_train_steps
+    if steps is None:
+        steps = math.ceil(run.num_train_epochs * rows / run.trainer.train_batch_size)
+    warmup = steps // 10 if run.num_warmup_steps is None else run.num_warmup_steps
+    return dataclasses.replace(
+        run.optimization, num_train_steps=steps, num_warmup_steps=warmup
+    )
+
+
+def _task_description(run: FinetuningRun, labels: Sequence[str]) -> dict[str, object]:
+    return {
+        "task": "sequence_classification",
+        "labels": list(labels),
+        "max_seq_length": run.max_seq_length,
+        "truncation": run.truncation,
+        "pair": run.columns.text_b is not None,
+    }
+
+
+def _identity(run: FinetuningRun, optimization: OptimizationConfig) -> dict[str, object]:
+    return {
+        "optimization": dataclasses.asdict(optimization),
+        "train_batch_size": run.trainer.train_batch_size,
+        "random_seed": run.trainer.random_seed,
+        "compute_dtype": run.compute_dtype,
+        "classifier_dropout": run.classifier_dropout,
+        "length_buckets": list(run.length_buckets),
+        "init_checkpoint": run.init_checkpoint,
+        "data_dir": run.data_dir,
+    }
+
+
+def _dev_name(path: str) -> str:
+    """dev_matched.tsv -> "matched_", dev.tsv -> ""."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return stem.removeprefix("dev").removeprefix("_") + "_" if "_" in stem else ""
+
+
+def _metrics(logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
+    correct = int((logits.argmax(-1) == labels).sum())
+    commonest = Counter(labels.tolist()).most_common(1)[0][1]
+    return {
+        "accuracy": correct / len(labels),
+        "majority_baseline": commonest / len(labels),
+        "rows": len(labels),
+    }
+
+
+def _write_predictions(
+    output_dir: str,
+    path: str,
+    rows: Sequence[tabular.LabelledText],
+    labels: Sequence[str],
+    logits: np.ndarray,
+) -> None:
+    """predictions_<dev file>.jsonl: label, prediction and probabilities of each row, in order."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    lines = []
+    for row, probabilities in zip(rows, softmax(logits.astype(np.float64), axis=-1), strict=True):
+        lines.append(
+            json.dumps(
+                {
+                    "label": row.label,
+                    "prediction": labels[int(probabilities.argmax())],
+                    "probabilities": dict(
+                        zip(labels, (round(float(p), 7) for p in probabilities), strict=True)
+                    ),
+                }
+            )
+        )
+    files.write_text(
+        os.path.join(output_dir, f"predictions_{stem}.jsonl"), "\n".join(lines) + "\n"
+    )

@@ -1,0 +1,98 @@
+"""Multi-head self-attention with its residual connection and LayerNorm."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.layers.functional import Dropout, dense, layer_norm
+from albert_tf.layers.parameters import ParameterLayer
+
+MASKED_SCORE = -10000.0
+"""Added to the scores of masked keys; the official value, which float16 can hold too."""
+
+
+class AttentionWeights(NamedTuple):
+    """A block's weights as the step uses them: cast once, query, key and value joined."""
+
+    qkv_kernel: tf.Tensor
+    qkv_bias: tf.Tensor
+    output_kernel: tf.Tensor
+    output_bias: tf.Tensor
+    gamma: tf.Tensor
+    beta: tf.Tensor
+
+
+class AttentionBlock(ParameterLayer):
+    """The attention half of an encoder layer; variables have the official shapes."""
+
+    def __init__(self, config: AlbertConfig, seed: int, name: str):
+        super().__init__(config, seed, name)
+        hidden = config.hidden_size
+        for projection in ("query", "key", "value", "output"):
+            # "output" is a property of Keras layers, hence the suffixes.
+            kernel = self.add_normal(f"{projection}/kernel", [hidden, hidden])
+            setattr(self, f"{projection}_kernel", kernel)
+            setattr(self, f"{projection}_bias", self.add_zeros(f"{projection}/bias", [hidden]))
+        self.gamma = self.add_ones("LayerNorm/gamma", [hidden])
+        self.beta = self.add_zeros("LayerNorm/beta", [hidden])
+
+    def prepare(self, dtype: tf.DType) -> AttentionWeights:
+        """Casts and joins the weights, once a step however many layers share them."""
+        kernels = [self.query_kernel, self.key_kernel, self.value_kernel]
+        biases = [self.query_bias, self.key_bias, self.value_bias]
+        return AttentionWeights(
+            tf.cast(tf.concat(kernels, axis=1), dtype),
+            tf.cast(tf.concat(biases, axis=0), dtype),
+            tf.cast(self.output_kernel, dtype),
+            tf.cast(self.output_bias, dtype),
+            tf.convert_to_tensor(self.gamma),
+            tf.convert_to_tensor(self.beta),
+        )
+
+    def call(
+        self,
+        x: tf.Tensor,
+        attention_bias: tf.Tensor,
+        weights: AttentionWeights,
+        dropout: Dropout,
+    ) -> tf.Tensor:
+        """Runs the block.
+
+        Args:
+          x: [batch * seq_length, hidden].
+          attention_bias: float32 [batch, 1, 1, seq_length], from attention_bias().
+          weights: from prepare().
+          dropout: for the probabilities and the output.
+
+        Returns:
+          [batch * seq_length, hidden] in the dtype of `x`.
+        """
+        config = self.config
+        heads = config.num_attention_heads
+        depth = config.hidden_size // heads
+        seq_length = attention_bias.shape[-1] or tf.shape(attention_bias)[-1]
+
+        qkv = dense(x, weights.qkv_kernel, weights.qkv_bias)
+        qkv = tf.reshape(qkv, [-1, seq_length, 3, heads, depth])
+        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))
+        scores = tf.cast(tf.matmul(query, key, transpose_b=True), tf.float32)
+        probabilities = tf.nn.softmax(scores * (1.0 / math.sqrt(depth)) + attention_bias)
+        probabilities = dropout(probabilities, config.attention_probs_dropout_prob)
+        context = tf.matmul(tf.cast(probabilities, x.dtype), value)
+        context = tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [-1, config.hidden_size])
+
+        output = dense(context, weights.output_kernel, weights.output_bias)
+        output = dropout(output, config.hidden_dropout_prob)
+        return layer_norm(x + output, weights.gamma, weights.beta, config.layer_norm_eps)
+
+
+def attention_bias(input_mask: tf.Tensor) -> tf.Tensor:
+    """int32 [batch, seq_length], 1 = attend -> float32 [batch, 1, 1, seq_length].
+
+    A row that masks everything is shifted as a whole, so it attends as if nothing were masked.
+    """
+    return (1.0 - tf.cast(input_mask[:, tf.newaxis, tf.newaxis, :], tf.float32)) * MASKED_SCORE

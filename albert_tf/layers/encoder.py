@@ -1,0 +1,68 @@
+"""The shared encoder: follows the config's schedule of attention and feed-forward blocks."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from albert_tf.config import AlbertConfig
+from albert_tf.layers.attention import AttentionBlock, attention_bias
+from albert_tf.layers.feed_forward import FeedForwardBlock
+from albert_tf.layers.functional import Dropout, dense, dimensions
+from albert_tf.layers.parameters import ParameterLayer
+
+
+class SharedEncoder(ParameterLayer):
+    """Cross-layer parameter sharing (paper, 3.1) as AlbertConfig.block_schedule() lays it out."""
+
+    def __init__(self, config: AlbertConfig, seed: int, name: str = "encoder"):
+        super().__init__(config, seed, name)
+        self.schedule = config.block_schedule()
+        # The official code projects only where the widths differ.
+        self.has_projection = config.embedding_size != config.hidden_size
+        if self.has_projection:
+            self.projection_kernel = self.add_normal(
+                "embedding_hidden_mapping_in/kernel", [config.embedding_size, config.hidden_size]
+            )
+            self.projection_bias = self.add_zeros(
+                "embedding_hidden_mapping_in/bias", [config.hidden_size]
+            )
+        attention_blocks = 1 + max(attention for attention, _ in self.schedule)
+        ffn_blocks = 1 + max(ffn for _, ffn in self.schedule)
+        self.attention_blocks = [
+            AttentionBlock(config, seed, f"attention_{i}") for i in range(attention_blocks)
+        ]
+        self.ffn_blocks = [FeedForwardBlock(config, seed, f"ffn_{i}") for i in range(ffn_blocks)]
+
+    def call(
+        self,
+        embeddings: tf.Tensor,
+        input_mask: tf.Tensor,
+        dropout: Dropout,
+        compute_dtype: tf.DType,
+    ) -> list[tf.Tensor]:
+        """Runs every layer.
+
+        Args:
+          embeddings: float32 [batch, seq_length, embedding_size].
+          input_mask: int32 [batch, seq_length], 1 = attend.
+          dropout: for the sub-layers.
+          compute_dtype: of matrix products and activations.
+
+        Returns:
+          The output of each block run, [batch, seq_length, hidden] in compute_dtype.
+        """
+        batch, seq_length = dimensions(embeddings)[:2]
+        hidden = self.config.hidden_size
+        x = tf.reshape(tf.cast(embeddings, compute_dtype), [-1, self.config.embedding_size])
+        if self.has_projection:
+            kernel = tf.cast(self.projection_kernel, compute_dtype)
+            x = dense(x, kernel, tf.cast(self.projection_bias, compute_dtype))
+        bias = attention_bias(input_mask)
+        attention_weights = [block.prepare(compute_dtype) for block in self.attention_blocks]
+        ffn_weights = [block.prepare(compute_dtype) for block in self.ffn_blocks]
+        outputs = []
+        for attention, ffn in self.schedule:
+            x = self.attention_blocks[attention](x, bias, attention_weights[attention], dropout)
+            x = self.ffn_blocks[ffn](x, ffn_weights[ffn], dropout)
+            outputs.append(tf.reshape(x, [batch, seq_length, hidden]))
+        return outputs

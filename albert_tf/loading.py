@@ -1,0 +1,126 @@
+"""Loads encoders, pretrainers and classifiers from our model directories and TF1 checkpoints."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+import tensorflow as tf
+
+from albert_tf import model_directory
+from albert_tf.checkpoint_conversion.tf1 import load_tf1_checkpoint
+from albert_tf.config import AlbertConfig
+from albert_tf.errors import UserError
+from albert_tf.models import AlbertClassifier, AlbertEncoder, AlbertModel, AlbertPretrainer
+from albert_tf.training.checkpointing import latest_checkpoint
+
+Model = TypeVar("Model", bound=AlbertModel)
+
+
+def load_encoder(path: str, compute_dtype: str = "float32") -> AlbertEncoder:
+    """The encoder of a pretrained or fine-tuned model.
+
+    Args:
+      path: a directory with albert_config.json and checkpoints, ours or official TF1 ones.
+      compute_dtype: "float32" or "bfloat16".
+
+    Raises:
+      UserError: there is no such model, or it lacks variables.
+    """
+    encoder = AlbertEncoder(model_directory.load_config(path, "path"), compute_dtype)
+    initialize_encoder(encoder, path, "path")
+    return encoder
+
+
+def load_pretrainer(path: str, compute_dtype: str = "float32") -> AlbertPretrainer:
+    """The pretrained model with its masked-LM and sentence-order heads; as load_encoder()."""
+    config = model_directory.load_config(path, "path")
+    return _load_whole(AlbertPretrainer(config, compute_dtype), path)
+
+
+def load_classifier(model_dir: str, compute_dtype: str = "float32") -> AlbertClassifier:
+    """The fine-tuned classifier of a model directory; as load_encoder()."""
+    config = model_directory.load_config(model_dir)
+    labels = model_directory.read_task(model_dir).get("labels")
+    if not labels:
+        raise UserError("is not a fine-tuned classifier", f"--model_dir={model_dir}", "fine-tune it")
+    return _load_whole(AlbertClassifier(config, len(labels), compute_dtype), model_dir)
+
+
+def _load_whole(model: Model, path: str) -> Model:
+    prefix = checkpoint_prefix(path, "path")
+    if is_tf1_checkpoint(prefix):
+        load_tf1_checkpoint(model, prefix, "path")
+    else:
+        _restore(tf.train.Checkpoint(model=model), prefix, "path")
+    return model
+
+
+def initialize_encoder(encoder: AlbertEncoder, path: str, flag: str = "--init_checkpoint") -> None:
+    """Gives an encoder the weights of a checkpoint; heads and optimizer slots are left alone.
+
+    Args:
+      encoder: of the checkpoint's sizes.
+      path: a directory with checkpoints, or the prefix of one.
+      flag: where the path came from, for messages.
+
+    Raises:
+      UserError: there is no checkpoint, or it lacks variables of the encoder.
+    """
+    prefix = checkpoint_prefix(path, flag)
+    if is_tf1_checkpoint(prefix):
+        load_tf1_checkpoint(encoder, prefix, flag)
+    else:
+        model = tf.train.Checkpoint(encoder=encoder)
+        _restore(tf.train.Checkpoint(model=model), prefix, flag)
+
+
+def checkpoint_prefix(path: str, flag: str) -> str:
+    """The prefix of the checkpoint that `path` names.
+
+    Raises:
+      UserError: there is none, or the path names one of its files instead.
+    """
+    if path.endswith(".index") or ".data-" in os.path.basename(path):
+        prefix = path.rsplit(".", 1)[0]
+        raise UserError(
+            "is one file of a checkpoint", f"{flag}={path}", f"give its prefix, {prefix}"
+        )
+    if tf.io.gfile.isdir(path):
+        prefix = latest_checkpoint(path)
+        if prefix is None:
+            raise UserError(
+                "holds no checkpoint", f"{flag}={path}", "give a model directory or a prefix"
+            )
+    else:
+        prefix = path
+    if not tf.io.gfile.exists(prefix + ".index"):
+        raise UserError("is no checkpoint", f"{flag}={path}", f"{prefix}.index does not exist")
+    return prefix
+
+
+def config_of(path: str, flag: str = "--init_checkpoint") -> AlbertConfig:
+    """The config of the model directory that `path` is or lies in."""
+    return model_directory.load_config(directory_of(path), flag)
+
+
+def directory_of(path: str) -> str:
+    """The model directory that a path or checkpoint prefix belongs to."""
+    return path if tf.io.gfile.isdir(path) else os.path.dirname(path)
+
+
+def is_tf1_checkpoint(prefix: str) -> bool:
+    """Whether a checkpoint is name-based, as the official code writes them."""
+    names = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
+    return "_CHECKPOINTABLE_OBJECT_GRAPH" not in names
+
+
+def _restore(checkpoint: tf.train.Checkpoint, prefix: str, flag: str) -> None:
+    try:
+        status = checkpoint.restore(prefix)
+        status.assert_existing_objects_matched().expect_partial()
+    except (AssertionError, ValueError, tf.errors.OpError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            "does not fit the model", f"{flag}={prefix}", f"use a checkpoint of its kind and size ({reason})"
+        ) from error

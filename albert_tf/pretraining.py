@@ -1,0 +1,132 @@
+"""A whole pretraining run: records in, trained and evaluated model directory out."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import loading, model_directory
+from albert_tf.config import AlbertConfig
+from albert_tf.data import pretraining as records_reader
+from albert_tf.data.pretraining import RecordFiles
+from albert_tf.errors import UserError
+from albert_tf.optimization import OptimizationConfig
+from albert_tf.tasks.pretraining import PretrainingTask, accuracy_interval
+from albert_tf.tokenization import AlbertTokenizer
+from albert_tf.training.evaluation import evaluate, pad_batches
+from albert_tf.training.reporting import report_evaluation
+from albert_tf.training.strategy import StrategyConfig, create_strategy
+from albert_tf.training.trainer import Trainer, TrainerConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingRun:
+    """Everything a run needs.
+
+    Attributes:
+      model: sizes.
+      tokenizer: the vocabulary of the records.
+      train: records to train on.
+      eval: held-out records, or None to skip evaluation.
+      do_train: whether to train, or only to evaluate what the output directory holds.
+      eval_batch_size: sequences an evaluation batch.
+      init_checkpoint: weights to start from, or None for random ones.
+      compute_dtype: of matrix products.
+      trainer, optimization, strategy: how it is done, and where.
+    """
+
+    model: AlbertConfig
+    tokenizer: AlbertTokenizer
+    train: RecordFiles
+    eval: RecordFiles | None
+    do_train: bool
+    eval_batch_size: int
+    init_checkpoint: str | None
+    compute_dtype: str
+    trainer: TrainerConfig
+    optimization: OptimizationConfig
+    strategy: StrategyConfig
+
+    def __post_init__(self) -> None:
+        limit = self.model.max_position_embeddings
+        if self.train.max_seq_length > limit:
+            raise UserError(
+                f"records hold {self.train.max_seq_length} tokens, the model {limit} positions",
+                "--input_file",
+                "raise max_position_embeddings or prepare shorter records",
+            )
+        if self.eval_batch_size < 1:
+            raise UserError("must be at least 1", f"--eval_batch_size={self.eval_batch_size}", "raise it")
+
+
+def pretrain(run: PretrainingRun) -> None:
+    """Trains and evaluates; the same call after an interruption goes on where it stopped.
+
+    Raises:
+      UserError: the output directory holds another run, or inputs do not fit together.
+      RunError: training diverged.
+    """
+    output_dir = run.trainer.output_dir
+    strategy = create_strategy(run.strategy)
+    model_directory.claim(
+        output_dir,
+        run.model,
+        run.tokenizer,
+        _task_description(run),
+        _identity(run),
+        run.trainer.run_flags,
+    )
+    with strategy.scope():
+        task = PretrainingTask(run.model, run.compute_dtype, run.trainer.random_seed)
+    trainer = Trainer(task, run.trainer, run.optimization, strategy)
+    if run.do_train:
+
+        def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
+            return records_reader.training_batches(
+                run.train, batch_size, skip_batches, run.trainer.random_seed
+            )
+
+        def initialize() -> None:
+            if run.init_checkpoint:
+                loading.initialize_encoder(task.model.encoder, run.init_checkpoint)
+                logging.info("encoder starts from %s", run.init_checkpoint)
+
+        step = trainer.train(batches, initialize)
+    else:
+        step = trainer.restore_for_evaluation()
+    if run.eval:
+        results = _evaluate(run, task, strategy)
+        report_evaluation(output_dir, step, results)
+
+
+def _task_description(run: PretrainingRun) -> dict[str, object]:
+    return {"task": "pretraining", "max_seq_length": run.train.max_seq_length}
+
+
+def _identity(run: PretrainingRun) -> dict[str, object]:
+    return {
+        "optimization": dataclasses.asdict(run.optimization),
+        "train_batch_size": run.trainer.train_batch_size,
+        "random_seed": run.trainer.random_seed,
+        "compute_dtype": run.compute_dtype,
+        "init_checkpoint": run.init_checkpoint,
+        "input_files": [os.path.basename(path) for path in run.train.files],
+    }
+
+
+def _evaluate(
+    run: PretrainingRun, task: PretrainingTask, strategy: tf.distribute.Strategy
+) -> dict[str, float]:
+    examples = records_reader.evaluation_examples(run.eval)
+    results = evaluate(task, strategy, pad_batches(examples, run.eval_batch_size))
+    statistics = records_reader.label_statistics(run.eval, run.model.vocab_size)
+    low, high = accuracy_interval(results["sentence_order_accuracy"], statistics["records"])
+    return {
+        **results,
+        **statistics,
+        "sentence_order_accuracy_low": low,
+        "sentence_order_accuracy_high": high,
+    }

@@ -1,0 +1,65 @@
+"""What the trainer needs to know of a task."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import tensorflow as tf
+
+from albert_tf.models import AlbertModel
+
+Batch = dict[str, tf.Tensor]
+
+EXAMPLE_WEIGHTS = "example_weights"
+"""float32 [batch]: 0 for rows that only fill up the last evaluation batch."""
+
+
+class Ratio(NamedTuple):
+    """A mean kept as sum and weight, so that it can be summed over replicas and steps.
+
+    epsilon is added to the summed weight; float32 scalars.
+    """
+
+    total: tf.Tensor
+    weight: tf.Tensor
+    epsilon: float = 0.0
+
+
+class Task(Protocol):
+    """A thing that can be trained: a model, its losses and its metrics.
+
+    Attributes:
+      model: created under the strategy's scope.
+      loss_names: keys of losses(), whose ratios are added up and differentiated.
+      metric_names: keys of metrics().
+    """
+
+    model: AlbertModel
+    loss_names: tuple[str, ...]
+    metric_names: tuple[str, ...]
+
+    def losses(self, batch: Batch, outputs: Batch) -> dict[str, Ratio]:
+        """One replica's share of each loss."""
+
+    def metrics(self, batch: Batch, outputs: Batch) -> dict[str, Ratio]:
+        """One replica's share of each metric."""
+
+
+def weighted_accuracy(logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor) -> Ratio:
+    """Share of labels [...] that are the argmax of logits [..., classes]."""
+    correct = tf.cast(tf.equal(tf.argmax(logits, -1, tf.int32), labels), tf.float32)
+    return Ratio(tf.reduce_sum(correct * weights), tf.reduce_sum(weights))
+
+
+def weighted_cross_entropy(
+    logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor, epsilon: float = 0.0
+) -> Ratio:
+    """Cross entropy of labels [...] under logits [..., classes]."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    return Ratio(tf.reduce_sum(losses * weights), tf.reduce_sum(weights), epsilon)
+
+
+def example_weights(batch: Batch, labels: tf.Tensor) -> tf.Tensor:
+    """The batch's example weights, 1 each where it has none."""
+    weights = batch.get(EXAMPLE_WEIGHTS)
+    return tf.ones_like(labels, tf.float32) if weights is None else weights

@@ -1,0 +1,207 @@
+"""The manifest of a data directory: how its records were made, what they hold, who may write it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from albert_tf import files
+from albert_tf.data.record_schema import MANIFEST
+from albert_tf.errors import UserError
+from albert_tf.tokenization import AlbertTokenizer
+from data_prep.instances import Counts, InstanceConfig
+
+FORMAT_VERSION = 1
+
+UNFINISHED = "unfinished"
+"""A directory of this name in the data directory says that a run began and did not end."""
+
+_SHARD_NAME = re.compile(r"data-\d{5}-of-\d{5}\.tfrecord(\.tmp\.\d+)?")
+
+MAX_UNKNOWN_RATE = 0.03
+"""A larger share of <unk> hints at the wrong vocabulary or the wrong do_lower_case."""
+
+
+def describe(
+    config: InstanceConfig,
+    tokenizer: AlbertTokenizer,
+    input_files: Sequence[str],
+    num_shards: int,
+    compression: str,
+) -> dict[str, Any]:
+    """The part of a manifest that is known before the run, and by which runs are compared."""
+    settings = dataclasses.asdict(config) | {
+        "do_lower_case": tokenizer.do_lower_case,
+        "keep_accents": tokenizer.keep_accents,
+        "num_shards": num_shards,
+        "compression": compression,
+    }
+    return {
+        "format_version": FORMAT_VERSION,
+        "settings": settings,
+        "vocabulary": {
+            "sha256": files.sha256(tokenizer.spm_model_file),
+            "size": tokenizer.vocab_size,
+        },
+        "input": [
+            {"file": path, "bytes": tf.io.gfile.stat(path).length, "sha256": files.sha256(path)}
+            for path in input_files
+        ],
+    }
+
+
+def claim_directory(output_dir: str, description: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Makes an existing directory ready to be written, or finds that nothing is left to do.
+
+    Args:
+      output_dir: a directory that can be written.
+      description: what `describe` says of the run.
+
+    Returns:
+      The manifest if the same run has been finished here, else None.
+
+    Raises:
+      UserError: the directory holds records made in another way, or by another program.
+    """
+    path = os.path.join(output_dir, MANIFEST)
+    shards = [name for name in tf.io.gfile.listdir(output_dir) if _SHARD_NAME.fullmatch(name)]
+    marker = os.path.join(output_dir, UNFINISHED)
+    if tf.io.gfile.exists(path):
+        manifest = files.read_json(path, "--output_dir")
+        _refuse_other_settings(manifest, description, output_dir)
+        if _is_complete(manifest, output_dir):
+            return manifest
+        logging.warning("%s has lost records; they are made again", output_dir)
+        tf.io.gfile.remove(path)
+    elif tf.io.gfile.exists(marker):
+        logging.info("%s holds an unfinished run; it is started again", output_dir)
+    elif shards:
+        raise UserError(
+            f"holds {shards[0]} but no {MANIFEST}",
+            f"--output_dir={output_dir}",
+            "choose another directory",
+        )
+    for name in shards:
+        tf.io.gfile.remove(os.path.join(output_dir, name))
+    if tf.io.gfile.exists(marker):
+        tf.io.gfile.rmtree(marker)
+    tf.io.gfile.makedirs(marker)
+    files.write_json(os.path.join(marker, MANIFEST), description)
+    return None
+
+
+def finish(output_dir: str, manifest: Mapping[str, Any]) -> None:
+    """Writes the manifest, which makes the directory whole, and removes the marker."""
+    files.write_json(os.path.join(output_dir, MANIFEST), manifest)
+    tf.io.gfile.rmtree(os.path.join(output_dir, UNFINISHED))
+
+
+def _refuse_other_settings(
+    manifest: Any, description: Mapping[str, Any], output_dir: str
+) -> None:
+    def flatten(value: Any) -> dict[str, Any]:
+        value = value if isinstance(value, dict) else {}
+        settings = {f"--{k}": v for k, v in value.get("settings", {}).items()}
+        vocabulary = value.get("vocabulary", {}).get("sha256")
+        contents = sorted(entry["sha256"] for entry in value.get("input", []))
+        version = value.get("format_version")
+        return settings | {
+            "the vocabulary": vocabulary,
+            "the input text": contents,
+            "the format version": version,
+        }
+
+    there, here = flatten(manifest), flatten(description)
+    differences = [
+        f"{name} is {there.get(name)} there, {here[name]} here" if name[:2] == "--" else name
+        for name in here
+        if there.get(name) != here[name]
+    ]
+    if differences:
+        raise UserError(
+            f"holds records made otherwise ({'; '.join(differences)})",
+            f"--output_dir={output_dir}",
+            "choose another directory or delete this one",
+        )
+
+
+def _is_complete(manifest: Mapping[str, Any], output_dir: str) -> bool:
+    for shard in manifest["shards"]:
+        path = os.path.join(output_dir, shard["file"])
+        if not tf.io.gfile.exists(path) or tf.io.gfile.stat(path).length != shard["bytes"]:
+            return False
+    return True
+
+
+def summarize(counts: Counts, max_seq_length: int) -> dict[str, float]:
+    """Rates and means of the records, from integer totals."""
+
+    def share(part: str, whole: str) -> float:
+        return round(counts[part] / counts[whole], 5) if counts[whole] else 0.0
+
+    padded = counts["records"] * max_seq_length
+    return {
+        "sentences_per_document": share("sentences", "documents"),
+        "unknown_piece_rate": share("unknown_pieces", "pieces"),
+        "mask_rate": share("masked_tokens", "tokens"),
+        "swapped_share": share("swapped", "records"),
+        "mean_length": share("tokens", "records"),
+        "padding_share": round(1 - counts["tokens"] / padded, 5) if padded else 0.0,
+        "truncated_token_share": round(
+            counts["truncated_tokens"] / max(1, counts["tokens"] + counts["truncated_tokens"]), 5
+        ),
+    }
+
+
+def warn_of_oddities(counts: Counts, config: InstanceConfig) -> None:
+    """Logs what is likely to be a mistake in the input or the settings."""
+    if 2 * counts["one_sentence_documents"] >= counts["documents"]:
+        logging.warning(
+            "half of the documents or more hold one sentence: a blank line should stand between "
+            "documents, not between sentences"
+        )
+    if 2 * counts["one_sentence_chunks"] >= counts["chunks"]:
+        logging.warning(
+            "%d of %d pairs had to be split inside one sentence: if lines are paragraphs or whole "
+            "documents, split them with --split_sentences",
+            counts["one_sentence_chunks"] - counts["skipped_chunks"],
+            counts["chunks"],
+        )
+    if counts["skipped_chunks"]:
+        logging.warning(
+            "%d of %d pairs (%d tokens) were skipped: a single word cannot be split in two",
+            counts["skipped_chunks"],
+            counts["chunks"],
+            counts["skipped_tokens"],
+        )
+    unknown = counts["unknown_pieces"] / max(1, counts["pieces"])
+    if unknown > MAX_UNKNOWN_RATE:
+        logging.warning(
+            "%.1f %% of the pieces are <unk>: is this the right vocabulary, and do_lower_case?",
+            100 * unknown,
+        )
+    rate = config.max_predictions_per_seq / config.max_seq_length
+    if rate < 0.99 * config.masked_lm_prob:
+        logging.warning(
+            "max_predictions_per_seq=%d masks %.1f %% of a full sequence, not %.1f %%",
+            config.max_predictions_per_seq,
+            100 * rate,
+            100 * config.masked_lm_prob,
+        )
+
+
+def free_bytes(directory: str) -> int | None:
+    """Free space of a local directory; None for a remote one."""
+    return None if is_remote(directory) else shutil.disk_usage(directory).free
+
+
+def is_remote(path: str) -> bool:
+    """Whether a path is a URL such as gs://bucket/dir."""
+    return "://" in path

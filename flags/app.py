@@ -1,0 +1,65 @@
+"""Runs an entry script: user errors become one line on stderr and exit status 2.
+
+Import this module before tensorflow: it silences the C++ start-up noise unless
+TF_CPP_MIN_LOG_LEVEL says otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+from absl import app, flags, logging  # noqa: E402
+
+from albert_tf.errors import UserError  # noqa: E402
+
+EXIT_FAILED = 1
+EXIT_UNUSABLE_INPUT = 2
+
+
+def _fail(message: str, status: int) -> None:
+    sys.stdout.flush()
+    print(f"error: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)
+
+
+def _parse_flags(argv: Sequence[str]) -> list[str]:
+    try:
+        rest = flags.FLAGS(list(argv))
+    except flags.Error as error:
+        _fail(f"unusable flag: {' '.join(str(error).split())}: see --help", EXIT_UNUSABLE_INPUT)
+    except SystemExit:  # absl leaves with 1 after --help, which is no failure.
+        sys.exit(0)
+    if len(rest) > 1:
+        _fail(
+            f"unexpected argument: {rest[1]}: every setting is a --flag=value; quote globs",
+            EXIT_UNUSABLE_INPUT,
+        )
+    return rest
+
+
+def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
+    """Parses flags, runs `main()` and exits: 0 done, 1 failed, 2 unusable flags or input.
+
+    Args:
+      main: takes no arguments; raises UserError for what the user can mend.
+      required: names of flags that must be given a value.
+    """
+
+    def checked_main(_: Sequence[str]) -> None:
+        logging.use_absl_handler()
+        logging.set_verbosity(logging.INFO)
+        try:
+            for name in required:
+                if not flags.FLAGS[name].value:
+                    raise UserError("is required", f"--{name}", "give it a value; see --help")
+            main()
+        except UserError as error:
+            _fail(str(error), EXIT_UNUSABLE_INPUT)
+        except KeyboardInterrupt:
+            _fail("interrupted: keyboard: the same command goes on where it stopped", 130)
+
+    app.run(checked_main, flags_parser=_parse_flags)

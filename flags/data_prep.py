@@ -1,0 +1,127 @@
+"""Flags of data preparation: corpus, tokenizer, instances, local runner, vocabulary."""
+
+from __future__ import annotations
+
+import os
+
+from absl import flags
+
+from albert_tf import files
+from albert_tf.tokenization import AlbertTokenizer
+from data_prep.instances import InstanceConfig
+from data_prep.local_runner import RunnerConfig
+
+FLAGS = flags.FLAGS
+
+
+def define_input_flags(what: str) -> None:
+    """Defines --input_file."""
+    flags.DEFINE_list("input_file", None, f"{what}; a comma-separated list of paths and globs.")
+
+
+def define_split_sentences_flag() -> None:
+    """Defines --split_sentences."""
+    flags.DEFINE_string(
+        "split_sentences",
+        "",
+        "Language, e.g. en, whose rules split each line into sentences. Empty: a line is a "
+        "sentence. A blank line ends a document either way.",
+    )
+
+
+def define_tokenizer_flags() -> None:
+    """Defines the flags of an AlbertTokenizer."""
+    flags.DEFINE_string("spm_model_file", None, "The SentencePiece model, a .model file.")
+    define_normalization_flags()
+
+
+def define_normalization_flags() -> None:
+    """Defines --do_lower_case and --keep_accents."""
+    flags.DEFINE_bool("do_lower_case", True, "Lower-case all text; the vocabulary must agree.")
+    flags.DEFINE_bool(
+        "keep_accents", False, "Keep accents; the official vocabularies are without them."
+    )
+
+
+def tokenizer() -> AlbertTokenizer:
+    """The tokenizer that the flags describe."""
+    return AlbertTokenizer(FLAGS.spm_model_file, FLAGS.do_lower_case, FLAGS.keep_accents)
+
+
+def input_files() -> list[str]:
+    """The files that --input_file names."""
+    return files.expand_patterns(FLAGS.input_file, "--input_file")
+
+
+def define_instance_flags() -> None:
+    """Defines the flags of an InstanceConfig, named as in the official code."""
+    default = InstanceConfig()
+    flags.DEFINE_integer(
+        "max_seq_length", default.max_seq_length, "Pieces of a record, padding included."
+    )
+    flags.DEFINE_integer(
+        "max_predictions_per_seq",
+        None,
+        "Most masked pieces of a record. Default: max_seq_length x masked_lm_prob, rounded up "
+        "(77 at 512). The official default, 20, masks only 4 % at length 512.",
+    )
+    flags.DEFINE_float("masked_lm_prob", default.masked_lm_prob, "Share of pieces to mask.")
+    flags.DEFINE_integer("ngram", default.ngram, "Most words to mask in a row.")
+    flags.DEFINE_bool(
+        "favor_shorter_ngram", default.favor_shorter_ngram, "p(n) ~ 1/n; else longer runs lead."
+    )
+    flags.DEFINE_bool(
+        "do_whole_word_mask", default.do_whole_word_mask, "Mask whole words; else single pieces."
+    )
+    flags.DEFINE_float(
+        "short_seq_prob", default.short_seq_prob, "Probability of aiming at a shorter sequence."
+    )
+    flags.DEFINE_integer(
+        "dupe_factor",
+        default.dupe_factor,
+        "How often to use each document, each time with other pairs and masks. 1 is enough if "
+        "training masks on the fly or passes over the data once; disk use grows with it. The "
+        "official default is 40.",
+    )
+    flags.DEFINE_integer("random_seed", default.random_seed, "Seed of everything random.")
+    define_split_sentences_flag()
+
+
+def instance_config() -> InstanceConfig:
+    """The settings of records that the flags describe."""
+    return InstanceConfig(
+        max_seq_length=FLAGS.max_seq_length,
+        max_predictions_per_seq=FLAGS.max_predictions_per_seq,
+        masked_lm_prob=FLAGS.masked_lm_prob,
+        ngram=FLAGS.ngram,
+        favor_shorter_ngram=FLAGS.favor_shorter_ngram,
+        do_whole_word_mask=FLAGS.do_whole_word_mask,
+        short_seq_prob=FLAGS.short_seq_prob,
+        dupe_factor=FLAGS.dupe_factor,
+        random_seed=FLAGS.random_seed,
+        split_sentences=FLAGS.split_sentences,
+    )
+
+
+def define_runner_flags() -> None:
+    """Defines the flags of a RunnerConfig."""
+    flags.DEFINE_string("output_dir", None, "Directory for the records and manifest.json.")
+    flags.DEFINE_integer("num_shards", 4, "Number of TFRecord files.")
+    flags.DEFINE_enum("compression", "none", ["none", "gzip"], "Compression of the records.")
+    flags.DEFINE_integer("num_workers", None, "Number of processes. Default: one a core.")
+    flags.DEFINE_integer(
+        "shuffle_memory_mb", 1024, "Memory in MB for shuffling, of all processes together."
+    )
+
+
+def runner_config() -> RunnerConfig:
+    """How and where to make records, as the flags say; creates the output directory."""
+    return RunnerConfig(
+        output_dir=files.make_output_directory(FLAGS.output_dir),
+        num_shards=FLAGS.num_shards,
+        compression=FLAGS.compression,
+        num_workers=FLAGS.num_workers
+        if FLAGS.num_workers is not None
+        else len(os.sched_getaffinity(0)),
+        shuffle_memory_mb=FLAGS.shuffle_memory_mb,
+    )
