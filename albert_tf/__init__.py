@@ -1,7 +1,7 @@
 """ALBERT in TensorFlow 2.
 
-    encoder = albert_tf.load_encoder("model_dir")
-    tokenizer = albert_tf.AlbertTokenizer("model_dir/spm.model")
+encoder = albert_tf.load_encoder("model_dir")
+tokenizer = albert_tf.AlbertTokenizer("model_dir/spm.model")
 """
 
 from __future__ import annotations

@@ -31,7 +31,9 @@ def expand_patterns(patterns: Sequence[str], flag: str) -> list[str]:
         # A name that exists is taken literally, so paths with brackets work.
         matches = [pattern] if tf.io.gfile.exists(pattern) else glob(pattern)
         if not matches:
-            raise UserError("matches no file", f"{flag}={pattern}", "check the path or quote the glob")
+            raise UserError(
+                "matches no file", f"{flag}={pattern}", "check the path or quote the glob"
+            )
         for match in matches:
             if tf.io.gfile.isdir(match):
                 raise UserError(

@@ -192,9 +192,7 @@ def _optimization(run: FinetuningRun, rows: int) -> OptimizationConfig:
     if steps is None:
         steps = math.ceil(run.num_train_epochs * rows / run.trainer.train_batch_size)
     warmup = steps // 10 if run.num_warmup_steps is None else run.num_warmup_steps
-    return dataclasses.replace(
-        run.optimization, num_train_steps=steps, num_warmup_steps=warmup
-    )
+    return dataclasses.replace(run.optimization, num_train_steps=steps, num_warmup_steps=warmup)
 
 
 def _task_description(run: FinetuningRun, labels: Sequence[str]) -> dict[str, object]:
@@ -258,6 +256,4 @@ def _write_predictions(
                 }
             )
         )
-    files.write_text(
-        os.path.join(output_dir, f"predictions_{stem}.jsonl"), "\n".join(lines) + "\n"
-    )
+    files.write_text(os.path.join(output_dir, f"predictions_{stem}.jsonl"), "\n".join(lines) + "\n")

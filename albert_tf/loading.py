@@ -43,7 +43,9 @@ def load_classifier(model_dir: str, compute_dtype: str = "float32") -> AlbertCla
     config = model_directory.load_config(model_dir)
     labels = model_directory.read_task(model_dir).get("labels")
     if not labels:
-        raise UserError("is not a fine-tuned classifier", f"--model_dir={model_dir}", "fine-tune it")
+        raise UserError(
+            "is not a fine-tuned classifier", f"--model_dir={model_dir}", "fine-tune it"
+        )
     return _load_whole(AlbertClassifier(config, len(labels), compute_dtype), model_dir)
 
 
@@ -122,5 +124,7 @@ def _restore(checkpoint: tf.train.Checkpoint, prefix: str, flag: str) -> None:
     except (AssertionError, ValueError, tf.errors.OpError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
-            "does not fit the model", f"{flag}={prefix}", f"use a checkpoint of its kind and size ({reason})"
+            "does not fit the model",
+            f"{flag}={prefix}",
+            f"use a checkpoint of its kind and size ({reason})",
         ) from error

@@ -1,12 +1,12 @@
 """A model directory describes itself: config, vocabulary, task and checkpoints in one place.
 
-    albert_config.json   the model's sizes
-    spm.model            the SentencePiece vocabulary
-    tokenizer.json       do_lower_case and keep_accents
-    task.json            what the model was trained for, e.g. labels and max_seq_length
-    run.json, run.flags  the settings of the run, and a flagfile that repeats it
-    ckpt-*               checkpoints
-    metrics.jsonl, tensorboard/, eval_results.json
+albert_config.json   the model's sizes
+spm.model            the SentencePiece vocabulary
+tokenizer.json       do_lower_case and keep_accents
+task.json            what the model was trained for, e.g. labels and max_seq_length
+run.json, run.flags  the settings of the run, and a flagfile that repeats it
+ckpt-*               checkpoints
+metrics.jsonl, tensorboard/, eval_results.json
 """
 
 from __future__ import annotations

@@ -48,7 +48,9 @@ class OptimizationConfig:
         object.__setattr__(self, "optimizer", self.optimizer.lower())
         if self.optimizer not in OPTIMIZERS:
             raise UserError(
-                "unknown optimizer", f"--optimizer={self.optimizer}", f"choose {' or '.join(OPTIMIZERS)}"
+                "unknown optimizer",
+                f"--optimizer={self.optimizer}",
+                f"choose {' or '.join(OPTIMIZERS)}",
             )
         for name in ("learning_rate", "num_train_steps", "clip_norm"):
             if getattr(self, name) <= 0:

@@ -59,7 +59,9 @@ class PretrainingRun:
                 "raise max_position_embeddings or prepare shorter records",
             )
         if self.eval_batch_size < 1:
-            raise UserError("must be at least 1", f"--eval_batch_size={self.eval_batch_size}", "raise it")
+            raise UserError(
+                "must be at least 1", f"--eval_batch_size={self.eval_batch_size}", "raise it"
+            )
 
 
 def pretrain(run: PretrainingRun) -> None:

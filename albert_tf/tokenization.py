@@ -124,12 +124,12 @@ class AlbertTokenizer:
         with tf.io.gfile.GFile(spm_model_file, "rb") as handle:
             model_proto = handle.read()
         self.__setstate__(
-            dict(
-                spm_model_file=spm_model_file,
-                model_proto=model_proto,
-                do_lower_case=do_lower_case,
-                keep_accents=keep_accents,
-            )
+            {
+                "spm_model_file": spm_model_file,
+                "model_proto": model_proto,
+                "do_lower_case": do_lower_case,
+                "keep_accents": keep_accents,
+            }
         )
 
     @classmethod
@@ -145,9 +145,9 @@ class AlbertTokenizer:
 
     def save(self, directory: str) -> None:
         """Writes the vocabulary and its settings, so that `directory` describes itself."""
-        with files.atomic_path(os.path.join(directory, SPM_MODEL_FILE)) as temporary:
-            with tf.io.gfile.GFile(temporary, "wb") as handle:
-                handle.write(self.model_proto)
+        path = os.path.join(directory, SPM_MODEL_FILE)
+        with files.atomic_path(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as handle:
+            handle.write(self.model_proto)
         settings = {"do_lower_case": self.do_lower_case, "keep_accents": self.keep_accents}
         files.write_json(os.path.join(directory, SETTINGS_FILE), settings)
 

@@ -29,7 +29,24 @@ MAX_DOCUMENT_CHARACTERS = 1 << 20
 
 SENTENCE_LANGUAGES = frozenset(
     ["am", "ar", "bg", "bn", "ca", "da", "de", "el", "en", "es", "fi", "fr", "gu", "hi", "hy", "it"]
-    + ["ja", "kk", "kn", "ml", "mr", "my", "nl", "pa", "pl", "pt", "ru", "sk", "ta", "te", "uk", "zh"]
+    + [
+        "ja",
+        "kk",
+        "kn",
+        "ml",
+        "mr",
+        "my",
+        "nl",
+        "pa",
+        "pl",
+        "pt",
+        "ru",
+        "sk",
+        "ta",
+        "te",
+        "uk",
+        "zh",
+    ]
 )
 """Languages whose sentence ends the sentencex library knows; it takes others for English."""
 

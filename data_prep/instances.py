@@ -15,6 +15,7 @@ from albert_tf.tokenization import CLS_ID, SEP_ID, UNK_ID, AlbertTokenizer
 from data_prep.documents import check_language, split_sentences
 from data_prep.masking import MaskedSequence, MaskingConfig, mask_words
 from data_prep.segment_pairs import SegmentPair, make_segment_pairs
+from data_prep.serialization import serialize_example
 
 MIN_SEQ_LENGTH = 8
 """Below it a pair of segments holds next to nothing beside its special pieces."""
@@ -161,16 +162,16 @@ class InstanceMaker:
         boundaries = [word_starts[piece] for piece in ids]
         # Truncation may have cut a segment's first piece out of a word that began earlier: it
         # must not pass for a continuation of what stands before the special piece.
-        second_sep = len(ids) - 1
-        for position in (0, 1, len(pair.ids_a) + 1, len(pair.ids_a) + 2, second_sep):
-            boundaries[position] = 1
+        first_sep = len(pair.ids_a) + 1
+        boundaries[0] = boundaries[1] = 1
+        boundaries[first_sep] = boundaries[first_sep + 1] = boundaries[-1] = 1
         masked = mask_words(ids, boundaries, self._masking, generator)
         counts["records"] += 1
         counts["tokens"] += len(ids)
         counts["masked_tokens"] += len(masked.positions)
         counts["swapped"] += pair.is_swapped
         features = make_features(pair, boundaries, masked, self._config)
-        return record_schema.to_example(features).SerializeToString()
+        return serialize_example(features)
 
 
 def make_features(

@@ -103,9 +103,7 @@ def finish(output_dir: str, manifest: Mapping[str, Any]) -> None:
     tf.io.gfile.rmtree(os.path.join(output_dir, UNFINISHED))
 
 
-def _refuse_other_settings(
-    manifest: Any, description: Mapping[str, Any], output_dir: str
-) -> None:
+def _refuse_other_settings(manifest: Any, description: Mapping[str, Any], output_dir: str) -> None:
     def flatten(value: Any) -> dict[str, Any]:
         value = value if isinstance(value, dict) else {}
         settings = {f"--{k}": v for k, v in value.get("settings", {}).items()}

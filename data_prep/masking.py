@@ -15,7 +15,7 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from albert_tf.tokenization import MASK_ID, SPECIAL_PIECES
+from albert_tf.tokenization import MASK_ID, SEP_ID, SPECIAL_PIECES, UNK_ID
 
 MASK_SHARE, KEEP_SHARE = 0.8, 0.1
 """A chosen piece becomes [MASK], stays as it is, or else becomes a random piece."""
@@ -95,9 +95,8 @@ def mask_words(
         boundaries = [1] * len(ids)
     starts = list(itertools.compress(range(len(ids)), boundaries))
     words = bytearray(len(starts))  # All are _FREE.
-    for position, piece in enumerate(ids):
-        if piece < _FIRST_ORDINARY_ID:
-            words[bisect.bisect(starts, position) - 1] = _BARRIER
+    for position in _special_positions(ids):
+        words[bisect.bisect(starts, position) - 1] = _BARRIER
     starts.append(len(ids))
     budget = config.budget(len(ids))
     positions = _choose_runs(starts, words, budget, config, generator)
@@ -105,14 +104,23 @@ def mask_words(
         positions = _choose_inside_word(starts, words, budget, generator)
     positions.sort()
     masked = list(ids)
+    draw = generator.random
     for position in positions:
-        draw = generator.random()
-        if draw < MASK_SHARE:
+        outcome = draw()
+        if outcome < MASK_SHARE:
             masked[position] = MASK_ID
-        elif draw >= MASK_SHARE + KEEP_SHARE:
+        elif outcome >= MASK_SHARE + KEEP_SHARE:
             ordinary = config.vocab_size - _FIRST_ORDINARY_ID
-            masked[position] = _FIRST_ORDINARY_ID + int(generator.random() * ordinary)
+            masked[position] = _FIRST_ORDINARY_ID + int(draw() * ordinary)
     return MaskedSequence(masked, positions, [ids[position] for position in positions])
+
+
+def _special_positions(ids: Sequence[int]) -> list[int]:
+    """Where [CLS], both [SEP] and any <unk> are."""
+    positions = [0, ids.index(SEP_ID), len(ids) - 1]
+    if UNK_ID in ids:
+        positions += [position for position, piece in enumerate(ids) if piece == UNK_ID]
+    return positions
 
 
 def _choose_runs(

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-from absl import app, flags, logging  # noqa: E402
+from absl import app, flags, logging
 
-from albert_tf.errors import UserError  # noqa: E402
+from albert_tf.errors import UserError
 
 EXIT_FAILED = 1
 EXIT_UNUSABLE_INPUT = 2

@@ -37,7 +37,9 @@ def load_tf1_checkpoint(model: AlbertModel, prefix: str, flag: str = "--init_che
     ]
     if wrong:
         raise UserError(
-            "has other sizes than the model", f"{flag}={prefix}", "mend the config: " + "; ".join(wrong)
+            "has other sizes than the model",
+            f"{flag}={prefix}",
+            "mend the config: " + "; ".join(wrong),
         )
     for name, variable in names.items():
         variable.assign(reader.get_tensor(name))

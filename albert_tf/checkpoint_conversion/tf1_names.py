@@ -72,7 +72,10 @@ def _encoder_map(model: AlbertEncoder) -> dict[str, tf.Variable]:
 def _blocks_map(encoder: SharedEncoder) -> dict[str, tf.Variable]:
     inner_blocks = encoder.config.inner_group_num
     names = {}
-    for blocks, table in ((encoder.attention_blocks, ATTENTION), (encoder.ffn_blocks, FEED_FORWARD)):
+    for blocks, table in (
+        (encoder.attention_blocks, ATTENTION),
+        (encoder.ffn_blocks, FEED_FORWARD),
+    ):
         for index, block in enumerate(blocks):
             group, inner = divmod(index, inner_blocks)
             prefix = f"bert/encoder/transformer/group_{group}/inner_group_{inner}/"

@@ -76,12 +76,14 @@ def tokenize_rows(
         second = tokenizer.encode_batch([row.text_b for row in rows])
     ids, segments, lengths, truncated = [], [], [], 0
     for ids_a, ids_b in zip(first, second, strict=True):
-        packed_ids, mask, packed_segments = pack(ids_a, ids_b, max_seq_length, truncation)
+        packed_ids, mask, packed_segments = pack(
+            ids_a, ids_b, max_seq_length=max_seq_length, truncation=truncation
+        )
         length = int(mask.sum())
         ids.append(packed_ids[:length])
         segments.append(packed_segments[:length])
         lengths.append(length)
-        specials = 2 if ids_b is None else 3
+        specials = 3 if ids_b else 2
         truncated += len(ids_a) + len(ids_b or ()) + specials > max_seq_length
     return TokenizedTexts(
         np.concatenate(ids),

@@ -76,31 +76,37 @@ def read_rows(path: str, columns: Columns, flag: str = "--data_dir") -> list[Lab
     Raises:
       UserError: a row lacks a column, or is malformed; it names file and line.
     """
-    files.require_file(path, flag)
-    rows = []
-    try:
-        with tf.io.gfile.GFile(path, "rb") as raw:
-            text = raw.read().decode("utf-8-sig")
-        for line, values in _records(path, text):
-            rows.append(_row(path, line, values, columns))
-    except UnicodeDecodeError as error:
-        raise UserError("is not UTF-8", path, f"convert it ({error})") from error
-    except csv.Error as error:
-        raise UserError("is malformed", path, str(error)) from error
+    rows = [_row(path, line, values, columns) for line, values in read_records(path, flag)]
     if not rows:
         raise UserError("holds no row", path, "give a file with labelled texts")
     return rows
 
 
-def _records(path: str, text: str) -> Iterator[tuple[int, dict[str, object]]]:
-    lines = io.StringIO(text, newline="")
-    if path.endswith(".jsonl"):
-        yield from _json_records(path, lines)
-        return
+def read_records(path: str, flag: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yields (line number, values by column) of a TSV, CSV or JSON lines file.
+
+    Raises:
+      UserError: the file is missing, not UTF-8 or malformed.
+    """
+    files.require_file(path, flag)
+    with tf.io.gfile.GFile(path, "rb") as raw:
+        content = raw.read()
+    try:
+        lines = io.StringIO(content.decode("utf-8-sig"), newline="")
+        parse = _json_records if path.endswith(".jsonl") else _delimited_records
+        yield from parse(path, lines)
+    except UnicodeDecodeError as error:
+        raise UserError("is not UTF-8", f"{flag}={path}", f"convert it ({error})") from error
+    except csv.Error as error:
+        raise UserError("is malformed", f"{flag}={path}", str(error)) from error
+
+
+def _delimited_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
     csv.field_size_limit(1 << 30)
-    quoting = csv.QUOTE_NONE if path.endswith(".tsv") else csv.QUOTE_MINIMAL
-    delimiter = "\t" if path.endswith(".tsv") else ","
-    reader = csv.DictReader(lines, delimiter=delimiter, quoting=quoting)
+    if path.endswith(".tsv"):
+        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.DictReader(lines)
     for values in reader:
         if None in values:
             raise UserError(
@@ -127,7 +133,9 @@ def _row(path: str, line: int, values: dict[str, object], columns: Columns) -> L
         if values.get(column) is None:
             have = ", ".join(str(name) for name in values)
             raise UserError(
-                f"lacks the column {column!r}", f"{path}:{line}", f"it has {have}; see --text_column"
+                f"lacks the column {column!r}",
+                f"{path}:{line}",
+                f"it has {have}; see --text_column",
             )
         return str(values[column])
 

@@ -12,9 +12,7 @@ def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) 
     """Normalises the last axis; statistics in float32, result in the dtype of `x`."""
     values = tf.cast(x, tf.float32)
     mean, variance = tf.nn.moments(values, axes=[-1], keepdims=True)
-    return tf.cast(
-        tf.nn.batch_normalization(values, mean, variance, beta, gamma, epsilon), x.dtype
-    )
+    return tf.cast(tf.nn.batch_normalization(values, mean, variance, beta, gamma, epsilon), x.dtype)
 
 
 def gelu(x: tf.Tensor) -> tf.Tensor:

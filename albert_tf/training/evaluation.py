@@ -12,7 +12,9 @@ from albert_tf.tasks.task import EXAMPLE_WEIGHTS, Batch, Task
 from albert_tf.training.trainer import ratio_values, stack_ratios
 
 
-def evaluate(task: Task, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset) -> dict[str, float]:
+def evaluate(
+    task: Task, strategy: tf.distribute.Strategy, dataset: tf.data.Dataset
+) -> dict[str, float]:
     """Losses and metrics of a task over a dataset.
 
     Args:
@@ -53,7 +55,9 @@ def predict_logits(
 
 
 def _per_replica(
-    strategy: tf.distribute.Strategy, step: tf.types.experimental.GenericFunction, dataset: tf.data.Dataset
+    strategy: tf.distribute.Strategy,
+    step: tf.types.experimental.GenericFunction,
+    dataset: tf.data.Dataset,
 ) -> Iterator[tuple]:
     """Runs `step` on each batch, a replica each; yields the replicas' results in input order."""
     iterator = iter(dataset)

@@ -55,7 +55,9 @@ class Reporter:
         _append(self._metrics_path, step, "train", {**metrics, **rates})
         _summarize(self._summaries, step, "train", {**metrics, **rates})
         self._bar.update(step - self._last_step)
-        logging.info("step %d/%d  %s", step, self._num_train_steps, self._line(step, metrics, rates))
+        logging.info(
+            "step %d/%d  %s", step, self._num_train_steps, self._line(step, metrics, rates)
+        )
         self._last_step, self._last_time = step, now
 
     def close(self) -> None:
@@ -63,9 +65,7 @@ class Reporter:
         self._bar.close()
         self._summaries.close()
 
-    def _line(
-        self, step: int, metrics: Mapping[str, float], rates: Mapping[str, float]
-    ) -> str:
+    def _line(self, step: int, metrics: Mapping[str, float], rates: Mapping[str, float]) -> str:
         parts = [f"{name} {value:.4g}" for name, value in metrics.items()]
         if rates:
             left = (self._num_train_steps - step) / rates["steps_per_second"]

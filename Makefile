@@ -1,0 +1,39 @@
+# One command each; every target makes its own environment first (see tools/make_venv.sh).
+PYTHON := .venv/bin/python
+CORPUS ?=
+INIT ?= pretrained
+LANGUAGE ?= en
+VOCAB_SIZE ?= 8000
+LOGDIR ?= build/quickstart
+PORT ?= 6006
+
+.PHONY: help venv quickstart test test-slow lint tensorboard
+
+help:
+	@echo "make quickstart   from raw text to a served classifier (CORPUS='path/*.txt', INIT=random)"
+	@echo "make test         the test suite; make test-slow: the minutes-long checks"
+	@echo "make lint         ruff"
+	@echo "make tensorboard  curves of LOGDIR=$(LOGDIR) on PORT=$(PORT)"
+	@echo "make venv         .venv alone"
+
+venv: .venv/.installed
+
+.venv/.installed: requirements.txt requirements-dev.txt tools/make_venv.sh
+	@bash tools/make_venv.sh
+
+quickstart: venv
+	@$(PYTHON) -m quickstart.run --init='$(INIT)' --corpus='$(CORPUS)' --language='$(LANGUAGE)' \
+		--vocab_size='$(VOCAB_SIZE)'
+
+test: venv
+	$(PYTHON) -m pytest -m "not slow"
+
+test-slow: venv
+	$(PYTHON) -m pytest -m slow
+
+lint: venv
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+
+tensorboard: venv
+	$(PYTHON) -m tensorboard.main --logdir $(LOGDIR) --port $(PORT)
