@@ -21,6 +21,8 @@ OPTIMIZERS = ("lamb", "adamw")
 # Official optimization.py: variables so named are neither decayed nor layer-adapted.
 EXCLUDED_NAMES = ("LayerNorm", "layer_norm", "bias")
 
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-6
+
 
 @dataclasses.dataclass(frozen=True)
 class OptimizationConfig:
@@ -122,9 +124,9 @@ class Lamb(tfa.optimizers.LAMB):
     ):
         super().__init__(
             learning_rate=learning_rate,
-            beta_1=0.9,
-            beta_2=0.999,
-            epsilon=1e-6,
+            beta_1=BETA_1,
+            beta_2=BETA_2,
+            epsilon=EPSILON,
             weight_decay=weight_decay_rate,
             exclude_from_weight_decay=list(excluded_names),
             exclude_from_layer_adaptation=list(excluded_names) if layer_adaptation else [""],
@@ -144,9 +146,10 @@ class Lamb(tfa.optimizers.LAMB):
         hyper = (apply_state or {}).get((var.device, var.dtype.base_dtype))
         hyper = hyper or self._fallback_apply_state(var.device, var.dtype.base_dtype)
         m_slot, v_slot = self.get_slot(var, "m"), self.get_slot(var, "v")
-        m = hyper["beta_1_t"] * m_slot + hyper["one_minus_beta_1_t"] * grad
-        v = hyper["beta_2_t"] * v_slot + hyper["one_minus_beta_2_t"] * tf.square(grad)
-        update = m / (tf.sqrt(v) + hyper["epsilon"])
+        # Python numbers, since 1 - float32(.999) is 5e-5 off .001.
+        m = BETA_1 * m_slot + (1 - BETA_1) * grad
+        v = BETA_2 * v_slot + (1 - BETA_2) * tf.square(grad)
+        update = m / (tf.sqrt(v) + EPSILON)
         if self._do_use_weight_decay(var):
             update += hyper["weight_decay"] * var
         ratio = 1.0

@@ -8,12 +8,13 @@ A line is a sentence and a blank line ends a document; see --split_sentences for
 
 from __future__ import annotations
 
-from flags import app
-from flags import data_prep as data_prep_flags
+import flags.app as app  # first: it silences TensorFlow's start-up noise
 
-from absl import logging  # isort: skip
+# isort: split
+from absl import logging
 
 from data_prep import local_runner
+from flags import data_prep as data_prep_flags
 
 
 def main() -> None:

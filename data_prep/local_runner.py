@@ -117,6 +117,7 @@ def run(
         "statistics": manifests.summarize(counts, config.max_seq_length),
         "shards": shards,
     }
+    tokenizer.save(runner.output_dir)
     manifests.finish(runner.output_dir, manifest)
     manifests.warn_of_oddities(counts, config)
     return manifest
@@ -260,6 +261,7 @@ class _Progress:
             self.peak_megabytes = max(self.peak_megabytes, resident >> 20)
             rate = records / max(1e-3, now - self._started)
             self._bar.set_postfix_str(
-                f"{records} records, {rate:.0f}/s, {resident >> 20} MB memory", refresh=False
+                f"{records} records, {rate:.0f}/s, {resident >> 20} MB memory",
+                refresh=False,
             )
         self._bar.update(bytes_read - self._bar.n)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -165,11 +164,12 @@ def warn_of_oddities(counts: Counts, config: InstanceConfig) -> None:
             "half of the documents or more hold one sentence: a blank line should stand between "
             "documents, not between sentences"
         )
-    if 2 * counts["one_sentence_chunks"] >= counts["chunks"]:
+    split = counts["one_sentence_chunks"] - counts["skipped_chunks"]
+    if 2 * split >= counts["chunks"]:
         logging.warning(
             "%d of %d pairs had to be split inside one sentence: if lines are paragraphs or whole "
             "documents, split them with --split_sentences",
-            counts["one_sentence_chunks"] - counts["skipped_chunks"],
+            split,
             counts["chunks"],
         )
     if counts["skipped_chunks"]:
@@ -193,11 +193,6 @@ def warn_of_oddities(counts: Counts, config: InstanceConfig) -> None:
             100 * rate,
             100 * config.masked_lm_prob,
         )
-
-
-def free_bytes(directory: str) -> int | None:
-    """Free space of a local directory; None for a remote one."""
-    return None if is_remote(directory) else shutil.disk_usage(directory).free
 
 
 def is_remote(path: str) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 
+import tensorflow as tf
 from absl import flags
 
 from albert_tf import files
-from albert_tf.tokenization import AlbertTokenizer
+from albert_tf.errors import UserError
+from albert_tf.tokenization import SETTINGS_FILE, AlbertTokenizer
 from data_prep.instances import InstanceConfig
 from data_prep.local_runner import RunnerConfig
+from data_prep.vocabulary import VocabularyConfig
 
 FLAGS = flags.FLAGS
 
@@ -44,8 +47,23 @@ def define_normalization_flags() -> None:
 
 
 def tokenizer() -> AlbertTokenizer:
-    """The tokenizer that the flags describe."""
-    return AlbertTokenizer(FLAGS.spm_model_file, FLAGS.do_lower_case, FLAGS.keep_accents)
+    """The tokenizer that the flags describe.
+
+    Raises:
+      UserError: a flag contradicts the settings that lie beside the model file.
+    """
+    settings = {name: FLAGS[name].value for name in ("do_lower_case", "keep_accents")}
+    beside = os.path.join(os.path.dirname(FLAGS.spm_model_file), SETTINGS_FILE)
+    if tf.io.gfile.exists(beside):
+        for name, value in files.read_json(beside, "--spm_model_file").items():
+            if FLAGS[name].present and FLAGS[name].value != value:
+                raise UserError(
+                    f"contradicts {beside}",
+                    f"--{name}={FLAGS[name].value}",
+                    "drop the flag: the vocabulary was trained otherwise",
+                )
+            settings[name] = value
+    return AlbertTokenizer(FLAGS.spm_model_file, **settings)
 
 
 def input_files() -> list[str]:
@@ -108,7 +126,7 @@ def define_runner_flags() -> None:
     flags.DEFINE_string("output_dir", None, "Directory for the records and manifest.json.")
     flags.DEFINE_integer("num_shards", 4, "Number of TFRecord files.")
     flags.DEFINE_enum("compression", "none", ["none", "gzip"], "Compression of the records.")
-    flags.DEFINE_integer("num_workers", None, "Number of processes. Default: one a core.")
+    flags.DEFINE_integer("num_workers", 0, "Number of processes; 0 for one a core.")
     flags.DEFINE_integer(
         "shuffle_memory_mb", 1024, "Memory in MB for shuffling, of all processes together."
     )
@@ -120,8 +138,45 @@ def runner_config() -> RunnerConfig:
         output_dir=files.make_output_directory(FLAGS.output_dir),
         num_shards=FLAGS.num_shards,
         compression=FLAGS.compression,
-        num_workers=FLAGS.num_workers
-        if FLAGS.num_workers is not None
-        else len(os.sched_getaffinity(0)),
+        num_workers=FLAGS.num_workers or os.cpu_count(),
         shuffle_memory_mb=FLAGS.shuffle_memory_mb,
     )
+
+
+def define_vocabulary_flags() -> None:
+    """Defines the flags of a VocabularyConfig but for the normalization."""
+    default = VocabularyConfig()
+    flags.DEFINE_string("output_dir", None, "Directory for spm.model and its companions.")
+    flags.DEFINE_integer("vocab_size", default.vocab_size, "Pieces, special ones included.")
+    flags.DEFINE_integer(
+        "input_sentence_size",
+        default.input_sentence_size,
+        "Most lines to train on, drawn at random. Memory: about 600 bytes a line.",
+    )
+    flags.DEFINE_float(
+        "character_coverage", default.character_coverage, "Share of characters to cover."
+    )
+    flags.DEFINE_multi_string(
+        "user_defined_symbol",
+        list(default.user_defined_symbols),
+        "A text that is always a piece of its own; repeat the flag for more. Replaces the default.",
+    )
+    flags.DEFINE_integer("random_seed", default.random_seed, "Seed of the drawing of lines.")
+
+
+def vocabulary_config() -> VocabularyConfig:
+    """The settings of a vocabulary that the flags describe."""
+    return VocabularyConfig(
+        vocab_size=FLAGS.vocab_size,
+        do_lower_case=FLAGS.do_lower_case,
+        keep_accents=FLAGS.keep_accents,
+        input_sentence_size=FLAGS.input_sentence_size,
+        character_coverage=FLAGS.character_coverage,
+        user_defined_symbols=tuple(FLAGS.user_defined_symbol),
+        random_seed=FLAGS.random_seed,
+    )
+
+
+def define_inspection_flags() -> None:
+    """Defines --num_examples."""
+    flags.DEFINE_integer("num_examples", 3, "Number of records to print.", lower_bound=0)

@@ -11,8 +11,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-import sentencex
-
 from albert_tf import files
 from albert_tf.errors import UserError
 from data_prep import documents
@@ -31,6 +29,14 @@ class Review:
     text: str
     label: str
     source: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Document:
+    """A text, which decides whether it is held out, and its sentences."""
+
+    text: str
+    sentences: list[str]
 
 
 def is_held_out(text: str) -> bool:
@@ -69,9 +75,10 @@ def read_reviews() -> list[Review]:
         ]
 
 
-def review_sentences(review: Review) -> list[str]:
-    """The sentences of a review."""
-    return [sentence.strip() for sentence in sentencex.segment("en", review.text)]
+def review_documents(reviews: Iterable[Review]) -> Iterator[Document]:
+    """Reviews as documents."""
+    for review in reviews:
+        yield Document(review.text, documents.split_sentences([review.text], "en"))
 
 
 def write_sentiment(reviews: Sequence[Review], output_dir: str) -> None:
@@ -86,14 +93,14 @@ def write_sentiment(reviews: Sequence[Review], output_dir: str) -> None:
         files.write_text(os.path.join(output_dir, f"{name}.jsonl"), "\n".join(rows) + "\n")
 
 
-def read_documents(patterns: Sequence[str], language: str) -> Iterator[list[str]]:
+def read_documents(patterns: Sequence[str], language: str) -> Iterator[Document]:
     """Documents of the user's files, lines split into sentences; see data_prep.documents."""
     paths = files.expand_patterns(patterns, "--input_file")
     for lines in documents.read_documents(paths, documents.ReadingReport()):
-        yield documents.split_sentences(lines, language)
+        yield Document("\n".join(lines), documents.split_sentences(lines, language))
 
 
-def write_documents(texts: Iterable[Sequence[str]], output_dir: str) -> tuple[int, int]:
+def write_documents(texts: Iterable[Document], output_dir: str) -> tuple[int, int]:
     """Writes train.txt and heldout.txt, a sentence a line, a blank line after each document.
 
     Returns:
@@ -107,9 +114,8 @@ def write_documents(texts: Iterable[Sequence[str]], output_dir: str) -> tuple[in
         open(train, "w", encoding="utf-8") as train_file,
         open(held_out, "w", encoding="utf-8") as held_out_file,
     ):
-        for sentences in texts:
-            document = "\n".join(sentence for sentence in sentences if sentence)
-            held = is_held_out(document)
-            (held_out_file if held else train_file).write(document + "\n\n")
+        for document in texts:
+            held = is_held_out(document.text)
+            (held_out_file if held else train_file).write("\n".join(document.sentences) + "\n\n")
             counts["heldout.txt" if held else "train.txt"] += 1
     return counts["train.txt"], counts["heldout.txt"]

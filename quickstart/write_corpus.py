@@ -35,8 +35,7 @@ def main() -> None:
     else:
         reviews = corpus.read_reviews()
         corpus.write_sentiment(reviews, os.path.join(FLAGS.output_dir, "sentiment"))
-        documents = (corpus.review_sentences(review) for review in reviews)
-        counts = corpus.write_documents(documents, FLAGS.output_dir)
+        counts = corpus.write_documents(corpus.review_documents(reviews), FLAGS.output_dir)
     logging.info("%d documents to train on, %d held out, in %s", *counts, FLAGS.output_dir)
 
 

@@ -114,7 +114,7 @@ def training_batches(
     """
     order = tf.data.Dataset.range(len(texts)).shuffle(len(texts), seed=seed).repeat()
     bounds = [*length_buckets, texts.max_seq_length]
-    batches = order.map(_example_of(texts), deterministic=True).bucket_by_sequence_length(
+    batches = order.map(_example_of(texts)).bucket_by_sequence_length(
         lambda example: tf.size(example["input_ids"]),
         bucket_boundaries=[bound + 1 for bound in bounds],
         bucket_batch_sizes=[batch_size] * (len(bounds) + 1),

@@ -164,12 +164,11 @@ def training_batches(
     serialized = files.interleave(
         lambda path: tf.data.TFRecordDataset(path, records.compression),
         cycle_length=min(4, len(records.files)),
-        deterministic=True,
     )
     serialized = serialized.shuffle(SHUFFLE_BUFFER, seed=seed)
     # Skipping unparsed records is quick.
     batches = serialized.skip(skip_batches * batch_size).batch(batch_size, drop_remainder=True)
-    return batches.map(_parse(records), deterministic=True).prefetch(tf.data.AUTOTUNE)
+    return batches.map(_parse(records)).prefetch(tf.data.AUTOTUNE)
 
 
 def evaluation_examples(records: RecordFiles) -> tf.data.Dataset:

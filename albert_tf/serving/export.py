@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,8 @@ def export_classifier(model_dir: str, output_dir: str) -> str:
             TEXT_SIGNATURE: module.serve_text.get_concrete_function(),
             IDS_SIGNATURE: module.serve_ids.get_concrete_function(),
         }
-        tf.saved_model.save(module, temporary, signatures)
+        with _quiet():
+            tf.saved_model.save(module, temporary, signatures)
         tf.io.gfile.makedirs(os.path.join(temporary, os.path.dirname(MODEL_CARD)))
         card = _model_card(model_dir, classifier, tokenizer, task)
         files.write_json(os.path.join(temporary, MODEL_CARD), card)
@@ -66,6 +68,17 @@ def export_classifier(model_dir: str, output_dir: str) -> str:
             tf.io.gfile.rmtree(temporary)
     logging.info("exported %s to %s", model_dir, path)
     return path
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps TensorFlow's remarks on names and assets out of the log."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def latest_version(path: str, flag: str = "--saved_model") -> str:

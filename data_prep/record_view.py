@@ -1,0 +1,93 @@
+"""Pretraining records as people read them, and statistics of what they hold."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.data.record_schema import PREDICTION_WEIGHTS, SENTENCE_LABEL
+from albert_tf.errors import UserError
+from albert_tf.tokenization import MASK_ID, AlbertTokenizer
+
+Record = Mapping[str, np.ndarray]
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_records(paths: Sequence[str]) -> Iterator[Record]:
+    """Yields the features of every record of TFRecord files, gzip or not, ours or official.
+
+    Raises:
+      UserError: a file is damaged or holds something else.
+    """
+    for path in paths:
+        with tf.io.gfile.GFile(path, "rb") as handle:
+            compression = "GZIP" if handle.read(2) == _GZIP_MAGIC else ""
+        try:
+            for record in tf.data.TFRecordDataset(path, compression).as_numpy_iterator():
+                features = tf.train.Example.FromString(record).features.feature
+                yield {name: _values(feature) for name, feature in features.items()}
+        except (tf.errors.OpError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                "is not a whole TFRecord file", f"--input_file={path}", f"make it anew ({reason})"
+            ) from error
+
+
+def _values(feature: tf.train.Feature) -> np.ndarray:
+    return np.array(getattr(feature, feature.WhichOneof("kind")).value)
+
+
+def predictions(record: Record) -> tuple[np.ndarray, np.ndarray]:
+    """Positions and labels of the predictions that count, [number masked] each."""
+    used = record[PREDICTION_WEIGHTS] > 0
+    return record["masked_lm_positions"][used], record["masked_lm_ids"][used]
+
+
+def original_ids(record: Record) -> np.ndarray:
+    """The ids before masking, padding left out, [length]."""
+    ids = record["input_ids"].copy()
+    positions, labels = predictions(record)
+    ids[positions] = labels
+    return ids[: record["input_mask"].sum()]
+
+
+def render(record: Record, tokenizer: AlbertTokenizer) -> str:
+    """The pieces of a record on one line; a masked piece shows as {original>what stands there}."""
+    shown = [tokenizer.id_to_piece(piece) for piece in original_ids(record)]
+    for position in predictions(record)[0]:
+        shown[position] = (
+            f"{{{shown[position]}>{tokenizer.id_to_piece(record['input_ids'][position])}}}"
+        )
+    label = record[SENTENCE_LABEL][0]
+    order = "swapped" if label else "in order"
+    return f"segments {order} ({SENTENCE_LABEL} {label}), {len(shown)} pieces: {' '.join(shown)}"
+
+
+def statistics(records: Iterator[Record]) -> dict[str, float]:
+    """Rates and means over records; shares of masked pieces by what became of them."""
+    counts: collections.Counter[str] = collections.Counter()
+    for record in records:
+        positions, labels = predictions(record)
+        stands = record["input_ids"][positions]
+        counts["records"] += 1
+        counts["tokens"] += int(record["input_mask"].sum())
+        counts["slots"] += len(record["input_mask"])
+        counts["masked"] += len(positions)
+        counts["mask"] += int((stands == MASK_ID).sum())
+        counts["keep"] += int((stands == labels).sum())
+        counts["swapped"] += int(record[SENTENCE_LABEL][0])
+    masked, total = max(1, counts["masked"]), max(1, counts["records"])
+    return {
+        "records": counts["records"],
+        "mean_length": counts["tokens"] / total,
+        "padding_share": 1 - counts["tokens"] / max(1, counts["slots"]),
+        "mask_rate": counts["masked"] / max(1, counts["tokens"]),
+        "became_mask": counts["mask"] / masked,
+        "kept": counts["keep"] / masked,
+        "became_random": 1 - (counts["mask"] + counts["keep"]) / masked,
+        "swapped_share": counts["swapped"] / total,
+    }
