@@ -15,6 +15,7 @@ import unicodedata
 import numpy as np
 import tensorflow as tf
 
+from albert_tf.data.packing import tail_length
 from albert_tf.errors import UserError
 from albert_tf.tokenization import CLS_ID, PAD_ID, SEP_ID, AlbertTokenizer, normalize_text
 
@@ -134,7 +135,7 @@ def pack(
       input_ids, input_mask, segment_ids: int32 [batch, max_seq_length] each.
     """
     length_a = _row_lengths(ids_a)
-    tail = (max_seq_length - 2) // 2 if truncation == "head_tail" else 0
+    tail = tail_length(max_seq_length - 2, truncation)
     if ids_b is None:
         ids_b = ids_a[:, :0]
     length_b = _row_lengths(ids_b)

@@ -187,19 +187,16 @@ def _read_lines(path: str, report: ReadingReport) -> Iterator[str]:
 def _numbered_lines(text: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
     """Yields (line number, line), a line beyond MAX_DOCUMENT_CHARACTERS in parts cut at spaces."""
     number, carried = 1, ""
-    while part := text.readline(MAX_DOCUMENT_CHARACTERS):
+    while part := text.readline(limit := MAX_DOCUMENT_CHARACTERS - len(carried)):
         line, carried = carried + part, ""
         if line.endswith("\n"):
             yield number, line
             number += 1
-        elif len(part) < MAX_DOCUMENT_CHARACTERS:  # The last line, without a line end.
+        elif len(part) < limit:  # The last line, without a line end.
             yield number, line
         else:
-            head, space, carried = line.rpartition(" ")
-            if space:
-                yield number, head
-            else:
-                yield number, line
-                carried = ""
+            head, _, carried = line.rpartition(" ")
+            yield number, head or carried
+            carried = carried if head else ""
     if carried:
         yield number, carried

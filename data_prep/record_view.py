@@ -38,7 +38,7 @@ def read_records(paths: Sequence[str]) -> Iterator[Record]:
 
 
 def _values(feature: tf.train.Feature) -> np.ndarray:
-    return np.array(getattr(feature, feature.WhichOneof("kind")).value)
+    return np.array(getattr(feature, feature.WhichOneof("kind")).value[:])
 
 
 def predictions(record: Record) -> tuple[np.ndarray, np.ndarray]:

@@ -108,10 +108,10 @@ def _collect_chunks(
     length = stretch = 0
     target = _draw_target(longest, short_seq_prob, generator)
     for sentence in sentences:
-        for part in _cut_long_sentence(sentence, longest, word_starts):
+        for part, fills_chunk in _cut_long_sentence(sentence, longest, length, word_starts):
             chunk.append(part)
             length += len(part)
-            if length >= target:
+            if fills_chunk or length >= target:
                 yield chunk
                 stretch += length
                 chunk, length = [], 0
@@ -129,16 +129,25 @@ def _draw_target(longest: int, short_seq_prob: float, generator: random.Random) 
 
 
 def _cut_long_sentence(
-    sentence: list[int], longest: int, word_starts: Sequence[int]
-) -> Iterator[list[int]]:
-    """Yields parts of at most `longest` pieces, cut at words, where truncation would lose them."""
-    begin = 0
+    sentence: list[int], longest: int, length: int, word_starts: Sequence[int]
+) -> Iterator[tuple[list[int], bool]]:
+    """Yields the parts of a sentence, cut at words if it is one that truncation would waste.
+
+    Args:
+      sentence: piece ids.
+      longest: most pieces of a chunk; a shorter sentence is left whole.
+      length: pieces that are in the chunk already.
+      word_starts: by piece id, whether the piece begins a word.
+
+    Yields:
+      A part, and whether it has been cut to fill its chunk.
+    """
+    begin, limit = 0, longest - length
     while len(sentence) - begin > longest:
-        limit = begin + longest
         end = next((i for i in range(limit, begin, -1) if word_starts[sentence[i]]), limit)
-        yield sentence[begin:end]
-        begin = end
-    yield sentence[begin:] if begin else sentence
+        yield sentence[begin:end], True
+        begin, limit = end, end + longest
+    yield sentence[begin:] if begin else sentence, False
 
 
 def _truncate(

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
-from albert_tf.layers.functional import Dropout, dense, layer_norm
+from albert_tf.layers.functional import Dropout, dense
+from albert_tf.layers.operations import Operations, residual_layer_norm
 from albert_tf.layers.parameters import ParameterLayer
 
 MASKED_SCORE = -10000.0
@@ -48,7 +49,7 @@ class AttentionBlock(ParameterLayer):
             tf.cast(tf.concat(kernels, axis=1), dtype),
             tf.cast(tf.concat(biases, axis=0), dtype),
             tf.cast(self.output_kernel, dtype),
-            tf.cast(self.output_bias, dtype),
+            tf.convert_to_tensor(self.output_bias),
             tf.convert_to_tensor(self.gamma),
             tf.convert_to_tensor(self.beta),
         )
@@ -59,6 +60,7 @@ class AttentionBlock(ParameterLayer):
         attention_bias: tf.Tensor,
         weights: AttentionWeights,
         dropout: Dropout,
+        operations: Operations,
     ) -> tf.Tensor:
         """Runs the block.
 
@@ -67,6 +69,7 @@ class AttentionBlock(ParameterLayer):
           attention_bias: float32 [batch, 1, 1, seq_length], from attention_bias().
           weights: from prepare().
           dropout: for the probabilities and the output.
+          operations: plain or fused.
 
         Returns:
           [batch * seq_length, hidden] in the dtype of `x`.
@@ -79,15 +82,14 @@ class AttentionBlock(ParameterLayer):
         qkv = dense(x, weights.qkv_kernel, weights.qkv_bias)
         qkv = tf.reshape(qkv, [-1, seq_length, 3, heads, depth])
         query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))
-        scores = tf.cast(tf.matmul(query, key, transpose_b=True), tf.float32)
-        probabilities = tf.nn.softmax(scores * (1.0 / math.sqrt(depth)) + attention_bias)
+        scores = tf.matmul(query, key, transpose_b=True)
+        probabilities = operations.softmax(scores, 1.0 / math.sqrt(depth), attention_bias)
         probabilities = dropout(probabilities, config.attention_probs_dropout_prob)
-        context = tf.matmul(tf.cast(probabilities, x.dtype), value)
+        context = tf.matmul(probabilities, value)
         context = tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [-1, config.hidden_size])
 
-        output = dense(context, weights.output_kernel, weights.output_bias)
-        output = dropout(output, config.hidden_dropout_prob)
-        return layer_norm(x + output, weights.gamma, weights.beta, config.layer_norm_eps)
+        output = tf.matmul(context, weights.output_kernel)
+        return residual_layer_norm(output, x, weights, config, dropout, operations)
 
 
 def attention_bias(input_mask: tf.Tensor) -> tf.Tensor:

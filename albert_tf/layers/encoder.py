@@ -8,6 +8,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.layers.attention import AttentionBlock, attention_bias
 from albert_tf.layers.feed_forward import FeedForwardBlock
 from albert_tf.layers.functional import Dropout, dense, dimensions
+from albert_tf.layers.operations import FUSED, PLAIN
 from albert_tf.layers.parameters import ParameterLayer
 
 
@@ -60,9 +61,11 @@ class SharedEncoder(ParameterLayer):
         bias = attention_bias(input_mask)
         attention_weights = [block.prepare(compute_dtype) for block in self.attention_blocks]
         ffn_weights = [block.prepare(compute_dtype) for block in self.ffn_blocks]
+        operations = FUSED if dropout.active else PLAIN
         outputs = []
         for attention, ffn in self.schedule:
-            x = self.attention_blocks[attention](x, bias, attention_weights[attention], dropout)
-            x = self.ffn_blocks[ffn](x, ffn_weights[ffn], dropout)
+            weights = attention_weights[attention]
+            x = self.attention_blocks[attention](x, bias, weights, dropout, operations)
+            x = self.ffn_blocks[ffn](x, ffn_weights[ffn], dropout, operations)
             outputs.append(tf.reshape(x, [batch, seq_length, hidden]))
         return outputs

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
-from albert_tf.layers.functional import Dropout, activation, dense, layer_norm
+from albert_tf.layers.functional import Dropout, activation
+from albert_tf.layers.operations import Operations, residual_layer_norm
 from albert_tf.layers.parameters import ParameterLayer
 
 
@@ -39,18 +40,27 @@ class FeedForwardBlock(ParameterLayer):
         """Casts the weights, once a step however many layers share them."""
         return FeedForwardWeights(
             tf.cast(self.intermediate_kernel, dtype),
-            tf.cast(self.intermediate_bias, dtype),
+            tf.convert_to_tensor(self.intermediate_bias),
             tf.cast(self.output_kernel, dtype),
-            tf.cast(self.output_bias, dtype),
+            tf.convert_to_tensor(self.output_bias),
             tf.convert_to_tensor(self.gamma),
             tf.convert_to_tensor(self.beta),
         )
 
-    def call(self, x: tf.Tensor, weights: FeedForwardWeights, dropout: Dropout) -> tf.Tensor:
+    def call(
+        self,
+        x: tf.Tensor,
+        weights: FeedForwardWeights,
+        dropout: Dropout,
+        operations: Operations,
+    ) -> tf.Tensor:
         """[batch * seq_length, hidden] -> the same shape and dtype."""
         config = self.config
-        inner = dense(x, weights.intermediate_kernel, weights.intermediate_bias)
-        inner = activation(config.hidden_act)(inner)
-        output = dense(inner, weights.output_kernel, weights.output_bias)
-        output = dropout(output, config.hidden_dropout_prob)
-        return layer_norm(x + output, weights.gamma, weights.beta, config.layer_norm_eps)
+        inner = tf.matmul(x, weights.intermediate_kernel)
+        if config.hidden_act == "gelu":
+            inner = operations.bias_gelu(inner, weights.intermediate_bias)
+        else:
+            bias = tf.cast(weights.intermediate_bias, x.dtype)
+            inner = activation(config.hidden_act)(tf.nn.bias_add(inner, bias))
+        output = tf.matmul(inner, weights.output_kernel)
+        return residual_layer_norm(output, x, weights, config, dropout, operations)

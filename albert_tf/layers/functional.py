@@ -8,6 +8,10 @@ from collections.abc import Callable
 import tensorflow as tf
 
 
+GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715
+"""Constants of the tanh form of GELU."""
+
+
 def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) -> tf.Tensor:
     """Normalises the last axis; statistics in float32, result in the dtype of `x`."""
     values = tf.cast(x, tf.float32)
@@ -18,7 +22,7 @@ def layer_norm(x: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float) 
 def gelu(x: tf.Tensor) -> tf.Tensor:
     """GELU in the tanh form, as official configs mean by "gelu"; computed in float32."""
     values = tf.cast(x, tf.float32)
-    inner = math.sqrt(2 / math.pi) * (values + 0.044715 * values * values * values)
+    inner = GELU_SCALE * values * (1.0 + GELU_CUBIC * values * values)
     return tf.cast(0.5 * values * (1.0 + tf.tanh(inner)), x.dtype)
 
 
@@ -53,6 +57,11 @@ class Dropout:
     def __init__(self, seed: tf.Tensor | None):
         self._seed = seed
         self._site = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is dropped: training, not inference."""
+        return self._seed is not None
 
     def __call__(self, x: tf.Tensor, rate: float) -> tf.Tensor:
         """Zeroes a share `rate` of `x` and scales the rest to keep the mean."""

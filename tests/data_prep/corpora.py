@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pathlib
 import random
+import re
 
-_WORDS = (
+_WORDS = re.findall(
+    r"[a-z]+",
     "village river baker street morning bread children winter letters ships night glass water "
     "farmers barley circle teacher tea merchant clerk orchestra rain snow fox maps island cafe "
-    "waiter bees flowers clock tower mayor key and the of was had never always"
-).split()
+    "waiter bees flowers clock tower mayor key and the of was had never always",
+)
 
 
 def sentence(generator: random.Random, least: int = 6, most: int = 15) -> str:

@@ -1,4 +1,5 @@
 import collections
+import itertools
 import random
 
 import hypothesis
@@ -28,7 +29,7 @@ def make_sequence(words_a, words_b):
 
 def word_spans(boundaries):
     starts = [i for i, boundary in enumerate(boundaries) if boundary] + [len(boundaries)]
-    return [range(start, end) for start, end in zip(starts, starts[1:], strict=False)]
+    return [range(start, end) for start, end in itertools.pairwise(starts)]
 
 
 def config(**settings):
@@ -84,7 +85,9 @@ class MaskWordsTest(tf.test.TestCase):
         for seed in range(3000):
             generator = random.Random(seed)
             # A budget of 3 is used up by a run of three, else by two runs or three.
-            masked = mask_words(ids, boundaries, config(max_predictions_per_seq=3, **settings), generator)
+            masked = mask_words(
+                ids, boundaries, config(max_predictions_per_seq=3, **settings), generator
+            )
             runs = np.split(masked.positions, np.flatnonzero(np.diff(masked.positions) > 1) + 1)
             counts.update([tuple(sorted(map(len, runs)))])
         return counts
@@ -124,7 +127,9 @@ class MaskWordsTest(tf.test.TestCase):
                 piece = masked.input_ids[position]
                 if piece not in (MASK_ID, label):
                     replacements.append(piece)
-                outcomes["mask" if piece == MASK_ID else "keep" if piece == label else "random"] += 1
+                outcomes[
+                    "mask" if piece == MASK_ID else "keep" if piece == label else "random"
+                ] += 1
         total = sum(outcomes.values())
         for outcome, share in {"mask": 0.8, "keep": 0.1, "random": 0.1}.items():
             self.assertAllClose(outcomes[outcome] / total, share, atol=0.006)

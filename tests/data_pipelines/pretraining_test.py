@@ -1,0 +1,86 @@
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from albert_tf.data.pretraining import (
+    evaluation_examples,
+    inspect_files,
+    label_statistics,
+    training_batches,
+)
+from albert_tf.errors import UserError
+from albert_tf.training.evaluation import pad_batches
+from tests.shared_data import shared_path
+from tests.tiny_models import PREDICTIONS, SEQ_LENGTH, pretraining_arrays, write_records
+
+
+def keys(batch) -> list[bytes]:
+    return [row.tobytes() for row in batch["input_ids"]]
+
+
+class PretrainingRecordsTest(tf.test.TestCase):
+    def setUp(self):
+        super().setUp()
+        self.path = os.path.join(self.get_temp_dir(), self.id())
+        os.makedirs(self.path, exist_ok=True)
+        self.shards = write_records(self.path, rows=30)
+        self.records = inspect_files(self.shards, "--input_file")
+
+    def take(self, count, skip=0, seed=1):
+        batches = training_batches(self.records, 5, skip, seed).take(count).as_numpy_iterator()
+        return [keys(batch) for batch in batches]
+
+    def test_the_same_seed_gives_the_same_batches_and_another_others(self):
+        self.assertEqual(self.take(20), self.take(20))
+        self.assertNotEqual(self.take(20), self.take(20, seed=2))
+
+    def test_skipped_batches_are_those_already_consumed(self):
+        self.assertEqual(self.take(20)[13:], self.take(7, skip=13))
+
+    def test_every_record_is_used(self):
+        seen = {key for batch in self.take(60) for key in batch}
+        self.assertLen(seen, 30)
+
+    def test_evaluation_sees_every_record_once_and_pads_with_weight_zero(self):
+        batches = list(pad_batches(evaluation_examples(self.records), 8).as_numpy_iterator())
+        weights = np.concatenate([batch["example_weights"] for batch in batches])
+        self.assertAllEqual(weights, [1.0] * 30 + [0.0] * 2)
+        ids = np.concatenate([batch["input_ids"] for batch in batches])
+        self.assertLen({row.tobytes() for row in ids[:30]}, 30)
+        self.assertAllEqual(ids[30:], np.zeros([2, SEQ_LENGTH]))
+
+    def test_baselines_are_the_commonest_labels(self):
+        arrays = pretraining_arrays(30)
+        masked = arrays["masked_lm_ids"][arrays["masked_lm_weights"] > 0]
+        swapped = arrays["next_sentence_labels"].mean()
+        statistics = label_statistics(self.records, vocab_size=320)
+        self.assertEqual(statistics["records"], 30)
+        self.assertAllClose(
+            statistics["masked_lm_baseline"], np.bincount(masked).max() / len(masked)
+        )
+        self.assertAllClose(statistics["sentence_order_baseline"], max(swapped, 1 - swapped))
+
+    def test_lengths_that_do_not_fit_are_refused(self):
+        for asked in ({"max_seq_length": 64}, {"max_predictions_per_seq": 20}):
+            with self.assertRaisesRegex(UserError, f"hold {SEQ_LENGTH} tokens and {PREDICTIONS}"):
+                inspect_files(self.shards, "--input_file", **asked)
+
+    def test_damaged_and_empty_shards_are_named(self):
+        for content in (b"", b"no records here", open(self.shards[0], "rb").read()[:100]):
+            bad = os.path.join(self.path, "bad.tfrecord")
+            with open(bad, "wb") as handle:
+                handle.write(content)
+            with self.assertRaisesRegex(UserError, "bad.tfrecord"):
+                inspect_files([self.shards[0], bad], "--input_file")
+
+    def test_records_of_the_official_code_are_read(self):
+        path = shared_path("golden/data_prep/official_128.tfrecord")
+        records = inspect_files([path], "--input_file")
+        self.assertEqual((records.max_seq_length, records.max_predictions_per_seq), (128, 20))
+        batch = next(training_batches(records, 4, 0, 1).as_numpy_iterator())
+        self.assertEqual(batch["masked_lm_weights"].shape, (4, 20))
+
+
+if __name__ == "__main__":
+    tf.test.main()

@@ -1,0 +1,136 @@
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+from absl.testing import parameterized
+
+from albert_tf.data.pretraining import inspect_files, training_batches
+from albert_tf.errors import RunError, UserError
+from albert_tf.optimization import OptimizationConfig
+from albert_tf.tasks.pretraining import PretrainingTask
+from albert_tf.training.checkpointing import latest_checkpoint
+from albert_tf.training.strategy import StrategyConfig, create_strategy
+from albert_tf.training.trainer import Trainer, TrainerConfig
+from tests.tiny_models import pretraining_batch, tiny_config, write_records
+
+STEPS = 12
+
+
+def setUpModule():
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+class TrainerTest(parameterized.TestCase, tf.test.TestCase):
+    def setUp(self):
+        super().setUp()
+        directory = self.create_tempdir().full_path
+        self.records = inspect_files(write_records(directory, rows=50), "--input_file")
+
+    def trainer(self, output_dir, strategy="cpu", batch=8, steps=STEPS, dropout=0.1, **settings):
+        config = TrainerConfig(
+            output_dir, batch, **{"iterations_per_loop": 2, "save_checkpoints_steps": 4, **settings}
+        )
+        optimization = OptimizationConfig("lamb", 0.01, steps, 2)
+        strategy = create_strategy(StrategyConfig(strategy))
+        with strategy.scope():
+            task = PretrainingTask(tiny_config(hidden_dropout_prob=dropout), seed=3)
+        return task, Trainer(task, config, optimization, strategy)
+
+    def batches(self, batch_size, skip_batches):
+        return training_batches(self.records, batch_size, skip_batches, seed=5)
+
+    def metrics(self, output_dir):
+        with open(os.path.join(output_dir, "metrics.jsonl")) as handle:
+            lines = [json.loads(line) for line in handle]
+        for line in lines:
+            for rate in ("steps_per_second", "sequences_per_second"):
+                line.pop(rate, None)
+        return lines
+
+    def test_a_killed_run_goes_on_as_if_it_had_not_been_killed(self):
+        unbroken_dir, killed_dir = (self.create_tempdir().full_path for _ in range(2))
+        unbroken, trainer = self.trainer(unbroken_dir)
+        trainer.train(self.batches)
+
+        def batches_until_killed(batch_size, skip_batches):
+            def check(position, batch):
+                tf.debugging.assert_less(position, np.int64(7), "killed")
+                return batch
+
+            return self.batches(batch_size, skip_batches).enumerate().map(check)
+
+        _, trainer = self.trainer(killed_dir)
+        with self.assertRaises(tf.errors.InvalidArgumentError):
+            trainer.train(batches_until_killed)
+        self.assertEndsWith(latest_checkpoint(killed_dir), "ckpt-4")
+
+        resumed, trainer = self.trainer(killed_dir)
+        self.assertEqual(trainer.train(self.batches), STEPS)
+        for a, b in zip(unbroken.model.weights, resumed.model.weights, strict=True):
+            self.assertAllClose(a, b, atol=1e-6, msg=a.name)
+        for a, b in zip(self.metrics(unbroken_dir), self.metrics(killed_dir), strict=True):
+            self.assertAllClose(a.pop("step"), b.pop("step"))
+            self.assertEqual(a.pop("kind"), b.pop("kind"))
+            self.assertAllClose(a, b, atol=1e-5)
+
+    def test_the_update_does_not_depend_on_the_number_of_replicas(self):
+        weights = []
+        for strategy in ("cpu", "mirrored"):
+            output_dir = self.create_tempdir().full_path
+            task, trainer = self.trainer(output_dir, strategy, dropout=0.0)
+            trainer.train(self.batches)
+            weights.append([weight.numpy() for weight in task.model.weights])
+            losses = [line["masked_lm_loss"] for line in self.metrics(output_dir)]
+        for one, two in zip(*weights, strict=True):
+            self.assertAllClose(one, two, atol=1e-5)
+        self.assertAllInRange(losses, 0.0, 10.0)
+
+    def test_a_finished_run_has_nothing_left_to_do(self):
+        output_dir = self.create_tempdir().full_path
+        _, trainer = self.trainer(output_dir)
+        trainer.train(self.batches)
+        before = sorted(os.listdir(output_dir))
+        task, trainer = self.trainer(output_dir)
+        with self.assertLogs(level="INFO") as logs:
+            self.assertEqual(trainer.train(self.batches), STEPS)
+        self.assertIn(f"already at step {STEPS} of {STEPS}", "".join(logs.output))
+        self.assertEqual(sorted(os.listdir(output_dir)), before)
+
+    def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_last_checkpoint(self):
+        output_dir = self.create_tempdir().full_path
+
+        def poisoned(batch_size, skip_batches):
+            def poison(position, batch):
+                weight = tf.where(position < 6, 1.0, float("nan"))
+                return {**batch, "masked_lm_weights": batch["masked_lm_weights"] * weight}
+
+            return self.batches(batch_size, skip_batches).enumerate().map(poison)
+
+        _, trainer = self.trainer(output_dir)
+        with self.assertRaisesRegex(RunError, "masked_lm_loss.* not finite: between step 6 and 8"):
+            trainer.train(poisoned)
+        self.assertEndsWith(latest_checkpoint(output_dir), "ckpt-4")
+
+    def test_a_batch_that_the_replicas_cannot_share_is_refused(self):
+        with self.assertRaisesRegex(UserError, "--train_batch_size=7"):
+            self.trainer(self.create_tempdir().full_path, "mirrored", batch=7)
+
+    def test_a_few_records_can_be_learnt_by_heart(self):
+        batch = pretraining_batch(8)
+        output_dir = self.create_tempdir().full_path
+        _, trainer = self.trainer(output_dir, steps=300, dropout=0.0, iterations_per_loop=100)
+        trainer.train(lambda size, skip: tf.data.Dataset.from_tensors(batch).repeat())
+        first, *_, last = self.metrics(output_dir)
+        self.assertAllClose(last["sentence_order_accuracy"], 1.0)
+        self.assertLess(last["masked_lm_loss"], 0.3 * first["masked_lm_loss"])
+
+    def test_training_batches_have_static_shapes(self):
+        dataset = self.batches(4, 0)
+        for name, spec in dataset.element_spec.items():
+            self.assertTrue(spec.shape.is_fully_defined(), name)
+
+
+if __name__ == "__main__":
+    tf.test.main()
