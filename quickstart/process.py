@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import time
@@ -11,6 +12,14 @@ import psutil
 
 SAMPLING_SECONDS = 0.5
 
+# glibc otherwise hands the buffers of every step back to the kernel and takes them anew, which
+# costs a fifth of the time of a small model's step on a CPU.
+MALLOC_SETTINGS = {
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
+    "MALLOC_TOP_PAD_": str(2**28),
+}
+
 
 def run_measured(command: Sequence[str]) -> tuple[int, float, float]:
     """Runs a command to its end.
@@ -19,7 +28,7 @@ def run_measured(command: Sequence[str]) -> tuple[int, float, float]:
       Exit status, wall seconds, and the most memory in MB that it and its children held together.
     """
     start = time.monotonic()
-    with subprocess.Popen(command) as process:
+    with subprocess.Popen(command, env=MALLOC_SETTINGS | os.environ) as process:
         peak = [0.0]
         watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
         watcher.start()

@@ -48,7 +48,9 @@ class OfficialRunsTest(parameterized.TestCase, tf.test.TestCase):
             return loss, norm
 
         for done in range(12):
-            loss, norm = update({os.path.basename(k): tf.constant(batches[k][done]) for k in batches})
+            loss, norm = update(
+                {os.path.basename(k): tf.constant(batches[k][done]) for k in batches}
+            )
             self.assertAllClose(loss, golden["loss"][done], atol=1e-5)
             self.assertAllClose(norm, golden["global_norm"][done], atol=5e-5)
             if done + 1 not in (1, 2, 6, 12):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-
 GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715
 """Constants of the tanh form of GELU."""
 

@@ -16,8 +16,8 @@ class TabularTest(parameterized.TestCase, tf.test.TestCase):
         return path
 
     @parameterized.parameters(
-        ("a.tsv", "label\ttext\n1\tone \"quote\n0\ttwo\n"),
-        ("a.tsv", "\ufefflabel\ttext\r\n1\tone \"quote\r\n\r\n0\ttwo"),
+        ("a.tsv", 'label\ttext\n1\tone "quote\n0\ttwo\n'),
+        ("a.tsv", '\ufefflabel\ttext\r\n1\tone "quote\r\n\r\n0\ttwo'),
         ("a.csv", 'label,text\n1,"one ""quote"\n0,two\n'),
         ("a.jsonl", '{"label": 1, "text": "one \\"quote"}\n\n{"label": 0, "text": "two"}\n'),
     )

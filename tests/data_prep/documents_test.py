@@ -14,7 +14,6 @@ from albert_tf.errors import UserError
 from data_prep import documents
 from tests.shared_data import shared_path
 
-
 COMPRESSIONS = ((".gz", gzip.compress), (".xz", lzma.compress), (".bz2", bz2.compress))
 
 

@@ -281,7 +281,7 @@ class GoldenStatisticsTest(LocalRunnerTestCase):
     def test_statistics_are_those_of_the_official_code(self):
         with open(shared_path("golden/data_prep/statistics.json"), encoding="utf-8") as handle:
             official = json.load(handle)["default_dupe40"]
-        manifest, records = self.run_local(
+        _, records = self.run_local(
             shared_path("golden/data_prep/text.txt"),
             spm=shared_path("golden/data_prep/spm.model"),
             max_seq_length=128,
