@@ -47,7 +47,7 @@ class AlbertConfigTest(parameterized.TestCase, tf.test.TestCase):
             AlbertConfig.preset("albert_huge")
 
     def test_layers_share_what_the_config_says(self):
-        layers = dict(num_hidden_layers=4)
+        layers = {"num_hidden_layers": 4}
         self.assertEqual(tiny_config(**layers).block_schedule(), [(0, 0)] * 4)
         self.assertEqual(
             tiny_config(**layers, num_hidden_groups=2).block_schedule(),

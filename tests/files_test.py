@@ -33,7 +33,8 @@ class FilesTest(tf.test.TestCase):
             with open(temporary, "w") as handle:
                 handle.write("half")
             _ = 1 / 0
-        self.assertEqual(open(path).read(), "old")
+        with open(path) as handle:
+            self.assertEqual(handle.read(), "old")
         self.assertEqual(os.listdir(self.directory), ["kept.txt"])
 
     def test_missing_empty_and_directory_are_no_files(self):

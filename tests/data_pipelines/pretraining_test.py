@@ -67,7 +67,9 @@ class PretrainingRecordsTest(tf.test.TestCase):
                 inspect_files(self.shards, "--input_file", **asked)
 
     def test_damaged_and_empty_shards_are_named(self):
-        for content in (b"", b"no records here", open(self.shards[0], "rb").read()[:100]):
+        with open(self.shards[0], "rb") as handle:
+            cut_short = handle.read()[:100]
+        for content in (b"", b"no records here", cut_short):
             bad = os.path.join(self.path, "bad.tfrecord")
             with open(bad, "wb") as handle:
                 handle.write(content)

@@ -92,7 +92,7 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
         _, trainer = self.trainer(output_dir)
         trainer.train(self.batches)
         before = sorted(os.listdir(output_dir))
-        task, trainer = self.trainer(output_dir)
+        _, trainer = self.trainer(output_dir)
         with self.assertLogs(level="INFO") as logs:
             self.assertEqual(trainer.train(self.batches), STEPS)
         self.assertIn(f"already at step {STEPS} of {STEPS}", "".join(logs.output))

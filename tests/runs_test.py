@@ -1,0 +1,190 @@
+"""Whole runs on tiny data: records -> pretraining -> fine-tuning -> export -> prediction."""
+
+import dataclasses
+import json
+import os
+import random
+
+import numpy as np
+import tensorflow as tf
+
+import albert_tf
+from albert_tf.data.pretraining import inspect_files
+from albert_tf.data.tabular import Columns
+from albert_tf.errors import UserError
+from albert_tf.finetuning import FinetuningRun, finetune
+from albert_tf.optimization import OptimizationConfig
+from albert_tf.pretraining import PretrainingRun, pretrain
+from albert_tf.serving.export import export_classifier
+from albert_tf.serving.prediction import Predictor
+from albert_tf.tokenization import AlbertTokenizer
+from albert_tf.training.strategy import StrategyConfig
+from albert_tf.training.trainer import TrainerConfig
+from tests.tiny_models import SEQ_LENGTH, pretraining_batch, tiny_config, write_records
+from tests.tiny_vocabulary import tiny_spm_model_file
+
+GOOD = ["a", "happy", "village", "had", "good", "bread"]
+BAD = ["the", "sad", "river", "lost", "all", "its", "fish"]
+
+
+def write_reviews(directory: str) -> None:
+    """Rows whose class shows in single words; two dev files of uneven size."""
+    rng = random.Random(0)
+    for name, rows in (("train.jsonl", 96), ("dev_long.jsonl", 13), ("dev_short.jsonl", 5)):
+        with open(os.path.join(directory, name), "w") as handle:
+            for _ in range(rows):
+                words, label = rng.choice([(GOOD, "good"), (BAD, "bad")])
+                text = " ".join(rng.choices(words, k=rng.randint(1, 12)))
+                handle.write(json.dumps({"text": text, "label": label}) + "\n")
+
+
+class RunsTest(tf.test.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.root = os.path.join(cls().get_temp_dir(), "runs")
+        cls.records = cls.directory("records")
+        cls.reviews = cls.directory("reviews")
+        cls.tokenizer = AlbertTokenizer(tiny_spm_model_file())
+        write_records(cls.records, rows=40)
+        write_reviews(cls.reviews)
+        cls.pretrained = os.path.join(cls.root, "pretrained")
+        pretrain(cls.pretraining_run(cls.pretrained))
+        cls.finetuned = os.path.join(cls.root, "finetuned")
+        finetune(cls.finetuning_run(cls.finetuned))
+
+    @classmethod
+    def directory(cls, name: str) -> str:
+        path = os.path.join(cls.root, name)
+        os.makedirs(path)
+        return path
+
+    @classmethod
+    def pretraining_run(cls, output_dir: str, **changes) -> PretrainingRun:
+        shards = [os.path.join(cls.records, name) for name in sorted(os.listdir(cls.records))]
+        records = inspect_files(shards, "--input_file")
+        run = PretrainingRun(
+            model=tiny_config(),
+            tokenizer=cls.tokenizer,
+            train=records,
+            eval=records,
+            do_train=True,
+            eval_batch_size=16,
+            init_checkpoint=None,
+            compute_dtype="float32",
+            trainer=TrainerConfig(output_dir, 8, 5, 10, run_flags="--train_batch_size=8\n"),
+            optimization=OptimizationConfig("lamb", 0.01, 10, 2),
+            strategy=StrategyConfig("cpu"),
+        )
+        return dataclasses.replace(run, **changes)
+
+    @classmethod
+    def finetuning_run(cls, output_dir: str, **changes) -> FinetuningRun:
+        run = FinetuningRun(
+            data_dir=cls.reviews,
+            columns=Columns(),
+            model=tiny_config(),
+            tokenizer=cls.tokenizer,
+            init_checkpoint=cls.pretrained,
+            max_seq_length=32,
+            truncation="head_tail",
+            length_buckets=(8, 16),
+            classifier_dropout=0.1,
+            num_train_epochs=8,
+            num_train_steps=None,
+            num_warmup_steps=None,
+            do_train=True,
+            do_eval=True,
+            eval_batch_size=4,
+            compute_dtype="float32",
+            trainer=TrainerConfig(output_dir, 16, 20, 100),
+            strategy=StrategyConfig("cpu"),
+            optimization=OptimizationConfig("lamb", 0.02, 1, 0),
+        )
+        return dataclasses.replace(run, **changes)
+
+    def results(self, model_dir: str) -> dict:
+        with open(os.path.join(model_dir, "eval_results.json")) as handle:
+            return json.load(handle)
+
+    def test_pretraining_reports_metrics_with_baselines_and_interval(self):
+        results = self.results(self.pretrained)
+        self.assertEqual((results["step"], results["records"]), (10, 40))
+        low, high = (results[f"sentence_order_accuracy_{end}"] for end in ("low", "high"))
+        self.assertBetween(results["sentence_order_accuracy"], low, high)
+        self.assertIn("masked_lm_baseline", results)
+
+    def test_a_model_directory_loads_by_its_path_alone(self):
+        batch = pretraining_batch(2)
+        pretrainer = albert_tf.load_pretrainer(self.pretrained)
+        outputs = pretrainer(batch)
+        self.assertEqual(outputs["masked_lm_logits"].shape, [2, 3, tiny_config().vocab_size])
+        self.assertEqual(outputs["sentence_order_logits"].shape, [2, 2])
+        encoder = albert_tf.load_encoder(self.pretrained)
+        self.assertAllEqual(
+            encoder(batch)["sequence_output"], pretrainer.encoder(batch)["sequence_output"]
+        )
+        fine_tuned = albert_tf.load_encoder(self.finetuned)
+        self.assertEqual(fine_tuned(batch)["sequence_output"].shape, [2, SEQ_LENGTH, 32])
+
+    def test_fine_tuning_learns_and_reports_each_dev_file(self):
+        results = self.results(self.finetuned)
+        self.assertEqual((results["long_rows"], results["short_rows"]), (13, 5))
+        self.assertGreater(results["long_accuracy"], 0.9)
+        with open(os.path.join(self.finetuned, "predictions_dev_long.jsonl")) as handle:
+            predictions = [json.loads(line) for line in handle]
+        right = [row["label"] == row["prediction"] for row in predictions]
+        self.assertAllClose(np.mean(right), results["long_accuracy"])
+
+    def test_the_served_model_agrees_with_the_evaluation(self):
+        predictor = Predictor(export_classifier(self.finetuned, self.directory("export")))
+        with open(os.path.join(self.reviews, "dev_long.jsonl")) as handle:
+            rows = [json.loads(line) for line in handle]
+        with open(os.path.join(self.finetuned, "predictions_dev_long.jsonl")) as handle:
+            predictions = [json.loads(line) for line in handle]
+        for answer, row in zip(predictor.predict(rows), predictions, strict=True):
+            self.assertEqual(answer["label"], row["prediction"])
+            self.assertAllClose(answer["probabilities"], row["probabilities"], atol=1e-5)
+
+    def test_the_same_command_again_changes_nothing(self):
+        before = self.results(self.finetuned)
+        finetune(self.finetuning_run(self.finetuned))
+        self.assertEqual(self.results(self.finetuned), before)
+
+    def test_another_run_in_the_same_directory_is_refused(self):
+        changed = OptimizationConfig("lamb", 0.02, 10, 2)
+        with self.assertRaisesRegex(UserError, "optimization.learning_rate is 0.01, not 0.02"):
+            pretrain(self.pretraining_run(self.pretrained, optimization=changed))
+        with self.assertRaisesRegex(UserError, "holds another run"):
+            finetune(self.finetuning_run(self.pretrained))
+
+    def test_unusable_checkpoints_stop_before_anything_is_written(self):
+        for checkpoint, message in (
+            ("/no/such/model", "is no checkpoint"),
+            (self.reviews, "holds no checkpoint"),
+            (os.path.join(self.pretrained, "ckpt-10.index"), "give its prefix"),
+        ):
+            output_dir = os.path.join(self.root, "never")
+            with self.assertRaisesRegex(UserError, message):
+                finetune(self.finetuning_run(output_dir, init_checkpoint=checkpoint))
+            self.assertFalse(os.path.exists(output_dir))
+
+    def test_a_vocabulary_larger_than_the_model_is_refused(self):
+        with self.assertRaisesRegex(UserError, "pieces, the model's config 100"):
+            pretrain(
+                self.pretraining_run(
+                    os.path.join(self.root, "never"), model=tiny_config(vocab_size=100)
+                )
+            )
+
+    def test_a_label_that_training_lacks_is_named(self):
+        reviews = self.directory("odd_reviews")
+        write_reviews(reviews)
+        with open(os.path.join(reviews, "dev_long.jsonl"), "a") as handle:
+            handle.write('{"text": "a village", "label": "so-so"}\n')
+        with self.assertRaisesRegex(UserError, "unknown label 'so-so': row 14"):
+            finetune(self.finetuning_run(os.path.join(self.root, "never"), data_dir=reviews))
+
+
+if __name__ == "__main__":
+    tf.test.main()
