@@ -13,8 +13,11 @@ class UserError(Exception):
     """
 
     def __init__(self, what: str, where: str, remedy: str):
-        super().__init__(f"{what}: {where}: {remedy}")
+        super().__init__(what, where, remedy)
         self.what, self.where, self.remedy = what, where, remedy
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.where}: {self.remedy}"
 
 
 class RunError(Exception):

@@ -7,7 +7,6 @@ python -m data_prep.inspect_records --input_file='records/*.tfrecord' \
 from __future__ import annotations
 
 import itertools
-import sys
 
 import flags.app as app  # first: it silences TensorFlow's start-up noise
 
@@ -18,7 +17,6 @@ from flags import data_prep as data_prep_flags
 
 def main() -> None:
     """Prints what the flags ask for."""
-    sys.stdout.reconfigure(encoding="utf-8")  # Whatever the locale: pieces are not ASCII.
     paths = data_prep_flags.input_files()
     tokenizer = data_prep_flags.tokenizer()
     num_examples = data_prep_flags.FLAGS.num_examples

@@ -14,7 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 from absl import app, flags, logging
 
-from albert_tf.errors import UserError
+from albert_tf.errors import RunError, UserError
 
 EXIT_FAILED = 1
 EXIT_UNUSABLE_INPUT = 2
@@ -50,6 +50,8 @@ def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
     """
 
     def checked_main(_: Sequence[str]) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # whatever the locale
         logging.use_absl_handler()
         logging.set_verbosity(logging.INFO)
         try:
@@ -59,6 +61,8 @@ def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
             main()
         except UserError as error:
             _fail(str(error), EXIT_UNUSABLE_INPUT)
+        except RunError as error:
+            _fail(str(error), EXIT_FAILED)
         except KeyboardInterrupt:
             _fail("interrupted: keyboard: the same command goes on where it stopped", 130)
 

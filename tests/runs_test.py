@@ -90,7 +90,7 @@ class RunsTest(tf.test.TestCase):
             truncation="head_tail",
             length_buckets=(8, 16),
             classifier_dropout=0.1,
-            num_train_epochs=8,
+            num_train_epochs=20,
             num_train_steps=None,
             num_warmup_steps=None,
             do_train=True,
@@ -99,7 +99,7 @@ class RunsTest(tf.test.TestCase):
             compute_dtype="float32",
             trainer=TrainerConfig(output_dir, 16, 20, 100),
             strategy=StrategyConfig("cpu"),
-            optimization=OptimizationConfig("lamb", 0.02, 1, 0),
+            optimization=OptimizationConfig("adamw", 0.003, 1, 0),
         )
         return dataclasses.replace(run, **changes)
 
