@@ -66,4 +66,12 @@ def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
         except KeyboardInterrupt:
             _fail("interrupted: keyboard: the same command goes on where it stopped", 130)
 
+    _show_in_help()
     app.run(checked_main, flags_parser=_parse_flags)
+
+
+def _show_in_help() -> None:
+    """Makes --help list the flags of our modules, not only those of the script itself."""
+    for module in [name for name in sys.modules if name.startswith("flags.")]:
+        for flag in flags.FLAGS.get_key_flags_for_module(module):
+            flags.FLAGS.register_key_flag_for_module(sys.argv[0], flag)

@@ -1,5 +1,10 @@
-"""Lets absl's test helpers work under pytest."""
+"""What must be set before TensorFlow starts and absl's test helpers run."""
 
+import tensorflow as tf
 from absl import flags
 
 flags.FLAGS.mark_as_parsed()
+
+# Two logical devices, so that MirroredStrategy has two replicas.
+_CPU = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(_CPU, [tf.config.LogicalDeviceConfiguration()] * 2)

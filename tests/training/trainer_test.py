@@ -17,11 +17,6 @@ from tests.tiny_models import pretraining_batch, tiny_config, write_records
 STEPS = 12
 
 
-def setUpModule():
-    cpu = tf.config.list_physical_devices("CPU")[0]
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
-
-
 class TrainerTest(parameterized.TestCase, tf.test.TestCase):
     def setUp(self):
         super().setUp()
