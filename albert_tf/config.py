@@ -65,7 +65,7 @@ class AlbertConfig:
             if field.type == "int" and (type(value) is not int or value < 1):
                 raise _bad(field.name, value, "must be a whole number of at least 1")
             if field.type == "float" and (
-                isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0
+                isinstance(value, bool) or not isinstance(value, int | float) or value < 0
             ):
                 raise _bad(field.name, value, "must be a number of at least 0")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
