@@ -7,11 +7,11 @@ VOCAB_SIZE ?= 8000
 LOGDIR ?= build/quickstart
 PORT ?= 6006
 
-.PHONY: help venv quickstart test test-slow lint tensorboard
+.PHONY: help venv quickstart test lint tensorboard
 
 help:
 	@echo "make quickstart   from raw text to a served classifier (CORPUS='path/*.txt', INIT=random)"
-	@echo "make test         the test suite; make test-slow: the minutes-long checks"
+	@echo "make test         the test suite"
 	@echo "make lint         ruff"
 	@echo "make tensorboard  curves of LOGDIR=$(LOGDIR) on PORT=$(PORT)"
 	@echo "make venv         .venv alone"
@@ -26,10 +26,7 @@ quickstart: venv
 		--vocab_size='$(VOCAB_SIZE)'
 
 test: venv
-	$(PYTHON) -m pytest -m "not slow"
-
-test-slow: venv
-	$(PYTHON) -m pytest -m slow
+	$(PYTHON) -m pytest
 
 lint: venv
 	$(PYTHON) -m ruff check .
