@@ -15,6 +15,28 @@ class ModelsTest(parameterized.TestCase, tf.test.TestCase):
         self.assertLen(outputs["all_layer_outputs"], 2)
         self.assertAllEqual(outputs["all_layer_outputs"][-1], outputs["sequence_output"])
 
+    @parameterized.parameters(False, True)
+    def test_output_positions_give_those_outputs_and_their_gradients(self, training):
+        encoder = AlbertEncoder(tiny_config(inner_group_num=2))
+        batch = pretraining_batch(3)
+        positions = tf.constant([[0, 5, 2], [0, 0, 15], [0, 1, 1]])
+
+        def run(output_positions):
+            with tf.GradientTape() as tape:
+                outputs = encoder(batch, training=training, output_positions=output_positions)
+                wanted = outputs["sequence_output"]
+                if output_positions is None:
+                    wanted = tf.gather(wanted, positions, batch_dims=1)
+                loss = tf.reduce_sum(wanted**3) + tf.reduce_sum(outputs["pooled_output"])
+            gradients = tape.gradient(loss, encoder.trainable_variables)
+            return wanted, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+        expected, actual = run(None), run(positions)
+        self.assertEqual(actual[0].shape, [3, 3, 32])
+        self.assertAllClose(expected[0], actual[0], atol=1e-5)
+        for a, b in zip(expected[1], actual[1], strict=True):
+            self.assertAllClose(a, b, atol=1e-3, rtol=1e-4)
+
     def test_missing_mask_means_ones_and_missing_segments_zeros(self):
         encoder = AlbertEncoder(tiny_config())
         ids = pretraining_batch(2)["input_ids"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from albert_tf.config import AlbertConfig
-from albert_tf.layers.functional import Dropout, dense
+from albert_tf.layers.functional import Dropout, dense, dimensions, gather_positions
 from albert_tf.layers.operations import Operations, residual_layer_norm
 from albert_tf.layers.parameters import ParameterLayer
 
@@ -61,6 +61,7 @@ class AttentionBlock(ParameterLayer):
         weights: AttentionWeights,
         dropout: Dropout,
         operations: Operations,
+        output_positions: tf.Tensor | None = None,
     ) -> tf.Tensor:
         """Runs the block.
 
@@ -70,26 +71,39 @@ class AttentionBlock(ParameterLayer):
           weights: from prepare().
           dropout: for the probabilities and the output.
           operations: plain or fused.
+          output_positions: int32 [batch, outputs], the positions that attend; None for all.
 
         Returns:
-          [batch * seq_length, hidden] in the dtype of `x`.
+          [batch * outputs, hidden] in the dtype of `x`; outputs is seq_length if all attend.
         """
         config = self.config
-        heads = config.num_attention_heads
-        depth = config.hidden_size // heads
-        seq_length = attention_bias.shape[-1] or tf.shape(attention_bias)[-1]
+        hidden, heads = config.hidden_size, config.num_attention_heads
+        depth = hidden // heads
+        seq_length = dimensions(attention_bias)[-1]
 
-        qkv = dense(x, weights.qkv_kernel, weights.qkv_bias)
-        qkv = tf.reshape(qkv, [-1, seq_length, 3, heads, depth])
-        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]))
+        def project(rows: tf.Tensor, length: int | tf.Tensor, columns: slice) -> list[tf.Tensor]:
+            """Some of query, key and value, each [batch, heads, length, depth]."""
+            projected = dense(rows, weights.qkv_kernel[:, columns], weights.qkv_bias[columns])
+            kinds = projected.shape[-1] // hidden
+            projected = tf.reshape(projected, [-1, length, kinds, heads, depth])
+            return tf.unstack(tf.transpose(projected, [2, 0, 3, 1, 4]))
+
+        if output_positions is None:
+            residual = x
+            query, key, value = project(x, seq_length, slice(None))
+        else:
+            residual = gather_positions(x, output_positions, seq_length)
+            outputs = dimensions(output_positions)[1]
+            (query,) = project(residual, outputs, slice(hidden))
+            key, value = project(x, seq_length, slice(hidden, None))
         scores = tf.matmul(query, key, transpose_b=True)
         probabilities = operations.softmax(scores, 1.0 / math.sqrt(depth), attention_bias)
         probabilities = dropout(probabilities, config.attention_probs_dropout_prob)
         context = tf.matmul(probabilities, value)
-        context = tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [-1, config.hidden_size])
+        context = tf.reshape(tf.transpose(context, [0, 2, 1, 3]), [-1, hidden])
 
         output = tf.matmul(context, weights.output_kernel)
-        return residual_layer_norm(output, x, weights, config, dropout, operations)
+        return residual_layer_norm(output, residual, weights, config, dropout, operations)
 
 
 def attention_bias(input_mask: tf.Tensor) -> tf.Tensor:

@@ -40,6 +40,7 @@ class SharedEncoder(ParameterLayer):
         input_mask: tf.Tensor,
         dropout: Dropout,
         compute_dtype: tf.DType,
+        output_positions: tf.Tensor | None = None,
     ) -> list[tf.Tensor]:
         """Runs every layer.
 
@@ -48,9 +49,12 @@ class SharedEncoder(ParameterLayer):
           input_mask: int32 [batch, seq_length], 1 = attend.
           dropout: for the sub-layers.
           compute_dtype: of matrix products and activations.
+          output_positions: int32 [batch, outputs]; where the last layer's output is wanted, None
+            for everywhere. That layer computes nothing else, since no later one would look.
 
         Returns:
-          The output of each block run, [batch, seq_length, hidden] in compute_dtype.
+          The output of each block run, [batch, seq_length, hidden] in compute_dtype, but
+          [batch, outputs, hidden] of the last with output_positions.
         """
         batch, seq_length = dimensions(embeddings)[:2]
         hidden = self.config.hidden_size
@@ -63,9 +67,11 @@ class SharedEncoder(ParameterLayer):
         ffn_weights = [block.prepare(compute_dtype) for block in self.ffn_blocks]
         operations = FUSED if dropout.active else PLAIN
         outputs = []
-        for attention, ffn in self.schedule:
+        for layer, (attention, ffn) in enumerate(self.schedule, start=1):
+            positions = output_positions if layer == len(self.schedule) else None
             weights = attention_weights[attention]
-            x = self.attention_blocks[attention](x, bias, weights, dropout, operations)
+            x = self.attention_blocks[attention](x, bias, weights, dropout, operations, positions)
             x = self.ffn_blocks[ffn](x, ffn_weights[ffn], dropout, operations)
-            outputs.append(tf.reshape(x, [batch, seq_length, hidden]))
+            length = seq_length if positions is None else dimensions(positions)[1]
+            outputs.append(tf.reshape(x, [batch, length, hidden]))
         return outputs

@@ -44,6 +44,12 @@ def dimensions(x: tf.Tensor) -> list[int | tf.Tensor]:
     return [dynamic[axis] if size is None else size for axis, size in enumerate(x.shape)]
 
 
+def gather_positions(x: tf.Tensor, positions: tf.Tensor, seq_length: int | tf.Tensor) -> tf.Tensor:
+    """Rows of x [batch * seq_length, width] at positions [batch, n] -> [batch * n, width]."""
+    starts = tf.range(dimensions(positions)[0]) * seq_length
+    return tf.gather(x, tf.reshape(starts[:, tf.newaxis] + positions, [-1]))
+
+
 class Dropout:
     """Dropout whose masks depend on a seed and the order of the calls alone.
 

@@ -34,24 +34,20 @@ class MaskedLMHead(ParameterLayer):
         self.beta = self.add_zeros("transform/LayerNorm/beta", [width])
         self.output_bias = self.add_zeros("output_bias", [config.vocab_size])
 
-    def call(
-        self, sequence_output: tf.Tensor, positions: tf.Tensor, word_embeddings: tf.Tensor
-    ) -> tf.Tensor:
-        """Logits of the gathered positions only: the vocabulary product is the dear one.
+    def call(self, masked_output: tf.Tensor, word_embeddings: tf.Tensor) -> tf.Tensor:
+        """Logits of masked positions.
 
         Args:
-          sequence_output: [batch, seq_length, hidden] in the compute dtype.
-          positions: int32 [batch, predictions].
+          masked_output: [batch, predictions, hidden] in the compute dtype, the encoder's output
+            at these positions only: the vocabulary product is the dear one.
           word_embeddings: float32 [vocab, embedding_size].
 
         Returns:
           float32 [batch, predictions, vocab].
         """
-        dtype = sequence_output.dtype
-        batch, seq_length, hidden = dimensions(sequence_output)
-        predictions = dimensions(positions)[1]
-        rows = tf.range(batch)[:, tf.newaxis] * seq_length + positions
-        x = tf.gather(tf.reshape(sequence_output, [-1, hidden]), tf.reshape(rows, [-1]))
+        dtype = masked_output.dtype
+        batch, predictions, hidden = dimensions(masked_output)
+        x = tf.reshape(masked_output, [-1, hidden])
         x = dense(x, tf.cast(self.transform_kernel, dtype), tf.cast(self.transform_bias, dtype))
         x = activation(self.config.hidden_act)(x)
         x = layer_norm(x, self.gamma, self.beta, self.config.layer_norm_eps)
