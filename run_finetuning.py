@@ -37,6 +37,7 @@ def main() -> None:
             model=flags.model.config(tokenizer.vocab_size),
             tokenizer=tokenizer,
             init_checkpoint=init_checkpoint,
+            reinitialize=tuple(FLAGS.reinitialize),
             max_seq_length=FLAGS.max_seq_length,
             truncation=FLAGS.truncation,
             length_buckets=flags.finetuning.length_buckets(),

@@ -40,6 +40,7 @@ class FinetuningRun:
       model: sizes.
       tokenizer: the vocabulary of the model.
       init_checkpoint: weights of the encoder, or None for random ones.
+      reinitialize: parts of names of variables that start from random weights all the same.
       max_seq_length: longest input, special tokens included.
       truncation: what a longer single text keeps, one of packing.TRUNCATIONS.
       length_buckets: shorter lengths that batches may be padded to.
@@ -56,6 +57,7 @@ class FinetuningRun:
     model: AlbertConfig
     tokenizer: AlbertTokenizer
     init_checkpoint: str | None
+    reinitialize: tuple[str, ...]
     max_seq_length: int
     truncation: str
     length_buckets: tuple[int, ...]
@@ -85,6 +87,9 @@ class FinetuningRun:
             )
         if not 0 <= self.classifier_dropout < 1:
             raise _bad("classifier_dropout", self.classifier_dropout, "choose 0 up to 1")
+        if self.reinitialize and not self.init_checkpoint:
+            names = ",".join(self.reinitialize)
+            raise _bad("reinitialize", names, "everything is random without --init_checkpoint")
         if self.num_train_epochs <= 0:
             raise _bad("num_train_epochs", self.num_train_epochs, "choose above 0")
         if self.eval_batch_size < 1:
@@ -123,14 +128,6 @@ def finetune(run: FinetuningRun) -> None:
 
     optimization = _optimization(run, len(train_rows))
     strategy = create_strategy(run.strategy)
-    model_directory.claim(
-        run.trainer.output_dir,
-        run.model,
-        run.tokenizer,
-        _task_description(run, labels),
-        _identity(run, optimization),
-        run.trainer.run_flags,
-    )
     with strategy.scope():
         task = SequenceClassificationTask(
             run.model,
@@ -139,6 +136,15 @@ def finetune(run: FinetuningRun) -> None:
             run.trainer.random_seed,
             run.classifier_dropout,
         )
+    loading.matching_variables(task.model.encoder, run.reinitialize)
+    model_directory.claim(
+        run.trainer.output_dir,
+        run.model,
+        run.tokenizer,
+        _task_description(run, labels),
+        _identity(run, optimization),
+        run.trainer.run_flags,
+    )
     trainer = Trainer(task, run.trainer, optimization, strategy)
     if run.do_train:
 
@@ -149,8 +155,11 @@ def finetune(run: FinetuningRun) -> None:
 
         def initialize() -> None:
             if run.init_checkpoint:
-                loading.initialize_encoder(task.model.encoder, run.init_checkpoint)
-                logging.info("encoder starts from %s, the head is new", run.init_checkpoint)
+                loading.initialize_encoder(
+                    task.model.encoder, run.init_checkpoint, reinitialize=run.reinitialize
+                )
+                new = ", ".join(["the head", *run.reinitialize])
+                logging.info("encoder starts from %s; random: %s", run.init_checkpoint, new)
             else:
                 logging.warning("the encoder starts from RANDOM weights")
 
@@ -214,6 +223,7 @@ def _identity(run: FinetuningRun, optimization: OptimizationConfig) -> dict[str,
         "classifier_dropout": run.classifier_dropout,
         "length_buckets": list(run.length_buckets),
         "init_checkpoint": run.init_checkpoint,
+        "reinitialize": list(run.reinitialize),
         "data_dir": run.data_dir,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TypeVar
 
 import tensorflow as tf
@@ -58,23 +59,54 @@ def _load_whole(model: Model, path: str) -> Model:
     return model
 
 
-def initialize_encoder(encoder: AlbertEncoder, path: str, flag: str = "--init_checkpoint") -> None:
+def initialize_encoder(
+    encoder: AlbertEncoder,
+    path: str,
+    flag: str = "--init_checkpoint",
+    reinitialize: Sequence[str] = (),
+) -> None:
     """Gives an encoder the weights of a checkpoint; heads and optimizer slots are left alone.
 
     Args:
       encoder: of the checkpoint's sizes.
       path: a directory with checkpoints, or the prefix of one.
       flag: where the path came from, for messages.
+      reinitialize: parts of variable names, such as "pooler"; these variables keep the values
+        that they have.
 
     Raises:
-      UserError: there is no checkpoint, or it lacks variables of the encoder.
+      UserError: there is no checkpoint, it lacks variables of the encoder, or the encoder has no
+        variable to reinitialize under a name.
     """
     prefix = checkpoint_prefix(path, flag)
+    kept = [(variable, variable.numpy()) for variable in matching_variables(encoder, reinitialize)]
     if is_tf1_checkpoint(prefix):
         load_tf1_checkpoint(encoder, prefix, flag)
     else:
         model = tf.train.Checkpoint(encoder=encoder)
         _restore(tf.train.Checkpoint(model=model), prefix, flag)
+    for variable, value in kept:
+        variable.assign(value)
+
+
+def matching_variables(encoder: AlbertEncoder, parts: Sequence[str]) -> list[tf.Variable]:
+    """The encoder's variables whose names, such as attention_0/query/kernel, hold any of `parts`.
+
+    Raises:
+      UserError: a part is in no name.
+    """
+    for part in parts:
+        if not any(part in variable.name for variable in encoder.trainable_variables):
+            raise UserError(
+                "no variable is called so",
+                f"--reinitialize={part}",
+                "e.g. pooler, or query,key",
+            )
+    return [
+        variable
+        for variable in encoder.trainable_variables
+        if any(part in variable.name for part in parts)
+    ]
 
 
 def checkpoint_prefix(path: str, flag: str) -> str:

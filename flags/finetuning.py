@@ -33,6 +33,12 @@ def define() -> None:
     )
     flags.DEFINE_float("classifier_dropout", 0.1, "Dropout of the pooled output.")
     flags.DEFINE_float("num_train_epochs", 3.0, "Passes, where --num_train_steps is not given.")
+    flags.DEFINE_list(
+        "reinitialize",
+        [],
+        "Parts of names of variables that start from random weights, the others from "
+        "--init_checkpoint, e.g. pooler,query,key: for what pretraining has left saturated.",
+    )
     flags.DEFINE_boolean(
         "from_scratch", False, "Start from random weights, without --init_checkpoint."
     )

@@ -86,6 +86,7 @@ class RunsTest(tf.test.TestCase):
             model=tiny_config(),
             tokenizer=cls.tokenizer,
             init_checkpoint=cls.pretrained,
+            reinitialize=(),
             max_seq_length=32,
             truncation="head_tail",
             length_buckets=(8, 16),
@@ -126,6 +127,29 @@ class RunsTest(tf.test.TestCase):
         )
         fine_tuned = albert_tf.load_encoder(self.finetuned)
         self.assertEqual(fine_tuned(batch)["sequence_output"].shape, [2, SEQ_LENGTH, 32])
+
+    def test_all_but_the_reinitialized_variables_come_from_the_checkpoint(self):
+        output_dir = os.path.join(self.root, "reinitialized")
+        # The first step of a warm-up has rate 0: it shows where training starts.
+        finetune(
+            self.finetuning_run(
+                output_dir, reinitialize=("pooler", "query"), num_train_steps=1, num_warmup_steps=1
+            )
+        )
+        pretrained, tuned = map(albert_tf.load_encoder, (self.pretrained, output_dir))
+        for before, after in zip(pretrained.variables, tuned.variables, strict=True):
+            if before.name.endswith(("pooler/kernel:0", "query/kernel:0")):
+                self.assertNotAllClose(before, after, atol=1e-3)
+            elif not any(part in before.name for part in ("pooler", "query")):
+                self.assertAllEqual(before, after)
+
+    def test_names_to_reinitialize_must_exist(self):
+        output_dir = os.path.join(self.root, "never")
+        with self.assertRaisesRegex(UserError, "no variable is called so: --reinitialize=poller"):
+            finetune(self.finetuning_run(output_dir, reinitialize=("query", "poller")))
+        with self.assertRaisesRegex(UserError, "without --init_checkpoint"):
+            self.finetuning_run(output_dir, reinitialize=("query",), init_checkpoint=None)
+        self.assertFalse(os.path.exists(output_dir))
 
     def test_fine_tuning_learns_and_reports_each_dev_file(self):
         results = self.results(self.finetuned)
