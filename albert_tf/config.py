@@ -182,5 +182,5 @@ PRESETS: dict[str, dict[str, Any]] = {
     "albert_xlarge": _size(2048, 24, 16),
     "albert_xxlarge": _size(4096, 12, 64),
     # Learns something in minutes on two CPU cores; the wide initial weights speed its start.
-    "quickstart": _size(128, 2, 2, max_position_embeddings=128, initializer_range=0.05),
+    "quickstart": _size(128, 2, 2, max_position_embeddings=256, initializer_range=0.05),
 }

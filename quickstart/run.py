@@ -129,7 +129,11 @@ def pretrain(run: Quickstart) -> dict:
 def classify(run: Quickstart) -> dict:
     """Fine-tunes, exports and asks; returns what the summary says of it."""
     model = f"sentiment_from_{FLAGS.init}"
-    start = {"init_checkpoint": run.path("pretrained")}
+    start = {
+        "init_checkpoint": run.path("pretrained"),
+        # So short a pretraining leaves each head with a handful of pieces that it looks at.
+        "reinitialize": "pooler,query,key",
+    }
     if FLAGS.init == "random":
         start = {
             "from_scratch": True,
