@@ -22,6 +22,7 @@ FLAGS = absl_flags.FLAGS
 
 absl_flags.DEFINE_list("input_file", None, "Records to train on: paths or globs.")
 absl_flags.DEFINE_list("eval_input_file", None, "Held-out records; without them, no evaluation.")
+absl_flags.DEFINE_integer("max_eval_steps", 100, "Batches that an evaluation takes at most.")
 absl_flags.DEFINE_integer("max_seq_length", None, "Checked against the records, if given.")
 absl_flags.DEFINE_integer("max_predictions_per_seq", None, "Checked likewise.")
 flags.model.define()
@@ -42,6 +43,7 @@ def main() -> None:
             eval=_records(FLAGS.eval_input_file, "--eval_input_file") if evaluate else None,
             do_train=FLAGS.do_train,
             eval_batch_size=FLAGS.eval_batch_size,
+            max_eval_steps=FLAGS.max_eval_steps,
             init_checkpoint=FLAGS.init_checkpoint,
             compute_dtype=FLAGS.compute_dtype,
             trainer=flags.training.trainer_config(),

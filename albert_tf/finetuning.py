@@ -168,7 +168,7 @@ def finetune(run: FinetuningRun) -> None:
         step = trainer.restore_for_evaluation()
     results: dict[str, float] = {}
     for path, texts in dev_texts.items():
-        examples = classification.evaluation_examples(texts)
+        examples = classification.evaluation_examples(texts, run.length_buckets)
         logits = predict_logits(task.model, strategy, pad_batches(examples, run.eval_batch_size))
         name = _dev_name(path)
         results |= {name + key: value for key, value in _metrics(logits, texts.labels).items()}

@@ -33,6 +33,7 @@ class PretrainingRun:
       eval: held-out records, or None to skip evaluation.
       do_train: whether to train, or only to evaluate what the output directory holds.
       eval_batch_size: sequences an evaluation batch.
+      max_eval_steps: batches that an evaluation takes at most, from the start of the records.
       init_checkpoint: weights to start from, or None for random ones.
       compute_dtype: of matrix products.
       trainer, optimization, strategy: how it is done, and where.
@@ -44,6 +45,7 @@ class PretrainingRun:
     eval: RecordFiles | None
     do_train: bool
     eval_batch_size: int
+    max_eval_steps: int
     init_checkpoint: str | None
     compute_dtype: str
     trainer: TrainerConfig
@@ -58,10 +60,9 @@ class PretrainingRun:
                 "--input_file",
                 "raise max_position_embeddings or prepare shorter records",
             )
-        if self.eval_batch_size < 1:
-            raise UserError(
-                "must be at least 1", f"--eval_batch_size={self.eval_batch_size}", "raise it"
-            )
+        for name in ("eval_batch_size", "max_eval_steps"):
+            if getattr(self, name) < 1:
+                raise UserError("must be at least 1", f"--{name}={getattr(self, name)}", "raise it")
 
 
 def pretrain(run: PretrainingRun) -> None:
@@ -122,9 +123,10 @@ def _identity(run: PretrainingRun) -> dict[str, object]:
 def _evaluate(
     run: PretrainingRun, task: PretrainingTask, strategy: tf.distribute.Strategy
 ) -> dict[str, float]:
-    examples = records_reader.evaluation_examples(run.eval)
+    limit = run.max_eval_steps * run.eval_batch_size
+    examples = records_reader.evaluation_examples(run.eval).take(limit)
     results = evaluate(task, strategy, pad_batches(examples, run.eval_batch_size))
-    statistics = records_reader.label_statistics(run.eval, run.model.vocab_size)
+    statistics = records_reader.label_statistics(examples, run.model.vocab_size)
     low, high = accuracy_interval(results["sentence_order_accuracy"], statistics["records"])
     return {
         **results,

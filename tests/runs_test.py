@@ -70,6 +70,7 @@ class RunsTest(tf.test.TestCase):
             eval=records,
             do_train=True,
             eval_batch_size=16,
+            max_eval_steps=100,
             init_checkpoint=None,
             compute_dtype="float32",
             trainer=TrainerConfig(output_dir, 8, 5, 10, run_flags="--train_batch_size=8\n"),
@@ -114,6 +115,14 @@ class RunsTest(tf.test.TestCase):
         low, high = (results[f"sentence_order_accuracy_{end}"] for end in ("low", "high"))
         self.assertBetween(results["sentence_order_accuracy"], low, high)
         self.assertIn("masked_lm_baseline", results)
+
+    def test_an_evaluation_stops_after_its_steps(self):
+        run = self.pretraining_run(self.pretrained, do_train=False, max_eval_steps=2)
+        before = self.results(self.pretrained)
+        pretrain(run)
+        self.assertEqual(self.results(self.pretrained)["records"], 32)
+        pretrain(dataclasses.replace(run, max_eval_steps=100))
+        self.assertEqual(self.results(self.pretrained), before)
 
     def test_a_model_directory_loads_by_its_path_alone(self):
         batch = pretraining_batch(2)

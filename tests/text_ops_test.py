@@ -1,4 +1,7 @@
+import glob
+import itertools
 import json
+import lzma
 import os
 import unicodedata
 
@@ -78,6 +81,18 @@ class TextEncoderTest(parameterized.TestCase, tf.test.TestCase):
                 continue
             texts = content.decode("utf-8", "replace").split("\n")
             self.assertEqual(ids_in_graph(tokenizer, texts), tokenizer.encode_batch(texts), name)
+
+    @parameterized.parameters("nasty/real/*.txt*", "nasty/real/*.html", "corpus/*/*.txt*")
+    def test_real_files_in_any_language(self, pattern):
+        tokenizer = AlbertTokenizer(shared_path("data/vocab/spiece.model"))
+        paths = glob.glob(os.path.join(shared_path("data"), pattern))
+        self.assertNotEmpty(paths)
+        for path in sorted(paths):
+            opened = lzma.open(path) if path.endswith(".xz") else open(path, "rb")
+            with opened as handle:
+                lines = [line[:2000] for line in itertools.islice(handle, 300)]
+            texts = [line.decode("utf-8", "replace") for line in lines]
+            self.assertEqual(ids_in_graph(tokenizer, texts), tokenizer.encode_batch(texts), path)
 
     def test_bytes_that_are_not_utf8_become_replacement_characters(self):
         tokenizer = AlbertTokenizer(tiny_spm_model_file())

@@ -126,16 +126,18 @@ def training_batches(
     return batches.skip(skip_batches).prefetch(tf.data.AUTOTUNE)
 
 
-def evaluation_examples(texts: TokenizedTexts) -> tf.data.Dataset:
-    """Every text once, in order, padded to max_seq_length."""
+def evaluation_examples(texts: TokenizedTexts, length_buckets: Sequence[int]) -> tf.data.Dataset:
+    """Every text once, in order, all padded to the shortest bucket that holds the longest."""
+    bounds = [*length_buckets, texts.max_seq_length]
+    length = next(bound for bound in bounds if bound >= texts.row_lengths.max())
 
     def pad(example: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        missing = texts.max_seq_length - tf.size(example["input_ids"])
+        missing = length - tf.size(example["input_ids"])
         padded = {
             name: value if name == LABEL else tf.pad(value, [[0, missing]])
             for name, value in example.items()
         }
-        return _with_length(padded, [texts.max_seq_length])
+        return _with_length(padded, [length])
 
     return tf.data.Dataset.range(len(texts)).map(_example_of(texts)).map(pad)
 

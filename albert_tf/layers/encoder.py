@@ -65,7 +65,9 @@ class SharedEncoder(ParameterLayer):
         bias = attention_bias(input_mask)
         attention_weights = [block.prepare(compute_dtype) for block in self.attention_blocks]
         ffn_weights = [block.prepare(compute_dtype) for block in self.ffn_blocks]
-        operations = FUSED if dropout.active else PLAIN
+        # Fused operations compile once a shape: for a graph of one shape, not for eager calls.
+        one_shape = not tf.executing_eagerly() and embeddings.shape.is_fully_defined()
+        operations = FUSED if dropout.active or one_shape else PLAIN
         outputs = []
         for layer, (attention, ffn) in enumerate(self.schedule, start=1):
             positions = output_positions if layer == len(self.schedule) else None

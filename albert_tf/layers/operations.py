@@ -3,7 +3,7 @@
 A training step spends as long on these as on matrix products where the model is small. FUSED
 compiles each stretch with XLA and has hand-written gradients that keep few intermediates; matrix
 products and column sums stay outside, since XLA's are slow on CPUs. It compiles once a shape, so
-inference, with its many shapes, uses PLAIN. Both give equal numbers.
+training and evaluation use it, and serving, with its many shapes, PLAIN. Both give equal numbers.
 """
 
 from __future__ import annotations

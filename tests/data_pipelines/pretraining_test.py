@@ -54,7 +54,7 @@ class PretrainingRecordsTest(tf.test.TestCase):
         arrays = pretraining_arrays(30)
         masked = arrays["masked_lm_ids"][arrays["masked_lm_weights"] > 0]
         swapped = arrays["next_sentence_labels"].mean()
-        statistics = label_statistics(self.records, vocab_size=320)
+        statistics = label_statistics(evaluation_examples(self.records), vocab_size=320)
         self.assertEqual(statistics["records"], 30)
         self.assertAllClose(
             statistics["masked_lm_baseline"], np.bincount(masked).max() / len(masked)

@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import shutil
-import tempfile
 from unittest import mock
 
 import numpy as np
@@ -14,42 +13,13 @@ from absl.testing import parameterized
 from albert_tf.errors import UserError
 from albert_tf.tokenization import MASK_ID, AlbertTokenizer
 from data_prep import local_runner, record_view
-from data_prep.instances import InstanceConfig
-from tests.data_prep.corpora import make_documents, write_corpus
-from tests.shared_data import TEST_DATA, shared_path
+from tests.data_prep.corpora import make_documents
+from tests.data_prep.runner_test_case import LocalRunnerTestCase
+from tests.shared_data import TEST_DATA
 from tests.tiny_vocabulary import tiny_spm_model_file
 
 TENS_OF_SENTENCES = make_documents(60, 10)
 LONE_SENTENCES = make_documents(200, 1)
-
-
-class LocalRunnerTestCase(parameterized.TestCase, tf.test.TestCase):
-    def directory(self) -> str:
-        return tempfile.mkdtemp(dir=self.get_temp_dir())
-
-    def corpus(self, documents, name="corpus.txt") -> str:
-        return write_corpus(os.path.join(self.directory(), name), documents)
-
-    def run_local(self, *paths, output_dir=None, spm=None, runner=None, **settings):
-        """Runs and returns the manifest and the records, in order."""
-        self.output_dir = output_dir or self.directory()
-        settings = {"max_seq_length": 32, "dupe_factor": 2} | settings
-        manifest = local_runner.run(
-            InstanceConfig(**settings),
-            AlbertTokenizer(spm or tiny_spm_model_file()),
-            paths,
-            local_runner.RunnerConfig(self.output_dir, **(runner or {})),
-        )
-        shards = [os.path.join(self.output_dir, shard["file"]) for shard in manifest["shards"]]
-        return manifest, list(record_view.read_records(shards))
-
-    def shard_bytes(self) -> dict[str, bytes]:
-        contents = {}
-        for name in sorted(os.listdir(self.output_dir)):
-            if name.endswith(".tfrecord"):
-                with open(os.path.join(self.output_dir, name), "rb") as handle:
-                    contents[name] = handle.read()
-        return contents
 
 
 class RecordsTest(LocalRunnerTestCase):
@@ -269,67 +239,6 @@ class OutputDirectoryTest(LocalRunnerTestCase):
         )
         directory = AlbertTokenizer.from_directory(self.output_dir, "--input_file")
         self.assertEqual(directory.vocab_size, 300)
-
-
-class GoldenStatisticsTest(LocalRunnerTestCase):
-    """Against records of the official code, within the tolerances stated for them.
-
-    With half of their duplicates, for speed. Not compared: what the official one-sentence chunks
-    change by taking random documents, namely the label mean and the very short sequences.
-    """
-
-    def test_statistics_are_those_of_the_official_code(self):
-        with open(shared_path("golden/data_prep/statistics.json"), encoding="utf-8") as handle:
-            official = json.load(handle)["default_dupe40"]
-        _, records = self.run_local(
-            shared_path("golden/data_prep/text.txt"),
-            spm=shared_path("golden/data_prep/spm.model"),
-            max_seq_length=128,
-            max_predictions_per_seq=20,
-            dupe_factor=20,
-        )
-        lengths = np.array([r["input_mask"].sum() for r in records])
-        found = record_view.statistics(iter(records))
-        self.assertAllClose(found["mask_rate"], official["mask_rate_of_real_tokens"], atol=0.001)
-        for ours, theirs in (
-            ("became_mask", "mask"),
-            ("kept", "keep"),
-            ("became_random", "random"),
-        ):
-            self.assertAllClose(found[ours], official["replacement"][theirs], atol=0.004)
-        self.assertAllClose(found["padding_share"], official["share_of_padding"], atol=0.03)
-        short = np.mean(lengths < 116)
-        self.assertAllClose(short, official["share_length_below_116"], atol=0.03)
-        self.assertAllClose(np.mean(lengths == 128), official["share_full_length"], atol=0.03)
-        lengths_b = np.array([r["segment_ids"].sum() - 1 for r in records])
-        self.assertAllClose(np.mean(lengths_b), official["length_b"]["mean"], atol=2)
-        self.assertAllClose(np.mean(lengths - lengths_b - 3), official["length_a"]["mean"], atol=2)
-        self.assertAllClose(found["swapped_share"], 0.5, atol=0.02)
-
-        runs, masked_words, words = collections.Counter(), 0, 0
-        for record in records:
-            is_masked = _masked_words(record)
-            words += len(is_masked)
-            masked_words += sum(is_masked)
-            edges = np.flatnonzero(np.diff([0, *is_masked, 0]))
-            runs.update(edges[1::2] - edges[::2])
-        self.assertAllClose(masked_words / words, official["words_masked_share"], atol=0.003)
-        for length in (1, 2, 3):
-            share = official["masked_word_run_length"][str(length)]
-            self.assertAllClose(runs[length] / sum(runs.values()), share, atol=0.01)
-
-
-def _masked_words(record) -> list[bool]:
-    """Whether each word, as the golden statistics count words, is masked throughout."""
-    positions = set(record_view.predictions(record)[0].tolist())
-    ids = record_view.original_ids(record)
-    words = []
-    for position, boundary in enumerate(record["token_boundary"][: len(ids)]):
-        if ids[position] > MASK_ID:
-            if boundary or not words:
-                words.append(True)
-            words[-1] = words[-1] and position in positions
-    return words
 
 
 if __name__ == "__main__":
