@@ -91,7 +91,7 @@ def prepare(run: Quickstart, with_records: bool) -> None:
         input_file=run.path("corpus/train.txt"),
         output_dir=run.path("vocabulary"),
         vocab_size=FLAGS.vocab_size,
-        input_sentence_size=60_000,
+        input_sentence_size=40_000,
     )
     for split in ("train", "heldout") if with_records else ():
         run.step(

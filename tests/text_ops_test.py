@@ -88,8 +88,7 @@ class TextEncoderTest(parameterized.TestCase, tf.test.TestCase):
         paths = glob.glob(os.path.join(shared_path("data"), pattern))
         self.assertNotEmpty(paths)
         for path in sorted(paths):
-            opened = lzma.open(path) if path.endswith(".xz") else open(path, "rb")
-            with opened as handle:
+            with (lzma.open if path.endswith(".xz") else open)(path, "rb") as handle:
                 lines = [line[:2000] for line in itertools.islice(handle, 300)]
             texts = [line.decode("utf-8", "replace") for line in lines]
             self.assertEqual(ids_in_graph(tokenizer, texts), tokenizer.encode_batch(texts), path)

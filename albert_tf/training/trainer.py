@@ -174,7 +174,11 @@ class Trainer:
         def for_host(context: tf.distribute.InputContext) -> tf.data.Dataset:
             # A replica takes every replicas-th batch; hosts share the work the same way.
             dataset = dataset_fn(batch_size, position * replicas)
-            return dataset.shard(context.num_input_pipelines, context.input_pipeline_id)
+            dataset = dataset.shard(context.num_input_pipelines, context.input_pipeline_id)
+            # Deleting an iterator waits for the tuner's thread, which sleeps for up to a minute.
+            options = tf.data.Options()
+            options.autotune.enabled = False
+            return dataset.with_options(options)
 
         return iter(self._strategy.distribute_datasets_from_function(for_host))
 
