@@ -14,6 +14,7 @@ from absl import flags as absl_flags
 import flags.finetuning
 import flags.model
 import flags.optimization
+import flags.tokenization
 import flags.training
 from albert_tf.finetuning import FinetuningRun, finetune
 from albert_tf.loading import directory_of
@@ -22,6 +23,7 @@ FLAGS = absl_flags.FLAGS
 
 flags.finetuning.define()
 flags.model.define()
+flags.tokenization.define()
 flags.optimization.define("adamw", 2e-5, None, None)
 flags.training.define(32, 32, save_checkpoints_steps=1000, iterations_per_loop=100)
 
@@ -29,7 +31,7 @@ flags.training.define(32, 32, save_checkpoints_steps=1000, iterations_per_loop=1
 def main() -> None:
     """Flags -> config objects -> one call."""
     init_checkpoint = flags.finetuning.init_checkpoint()
-    tokenizer = flags.model.tokenizer(init_checkpoint and directory_of(init_checkpoint))
+    tokenizer = flags.tokenization.tokenizer(init_checkpoint and directory_of(init_checkpoint))
     finetune(
         FinetuningRun(
             data_dir=FLAGS.data_dir,

@@ -13,6 +13,7 @@ from absl import flags as absl_flags
 
 import flags.model
 import flags.optimization
+import flags.tokenization
 import flags.training
 from albert_tf import files
 from albert_tf.data.pretraining import RecordFiles, inspect_files
@@ -26,6 +27,7 @@ absl_flags.DEFINE_integer("max_eval_steps", 100, "Batches that an evaluation tak
 absl_flags.DEFINE_integer("max_seq_length", None, "Checked against the records, if given.")
 absl_flags.DEFINE_integer("max_predictions_per_seq", None, "Checked likewise.")
 flags.model.define()
+flags.tokenization.define()
 flags.optimization.define("lamb", 0.00176, 125_000, 3_125)
 flags.training.define(4096, 64, save_checkpoints_steps=5000, iterations_per_loop=1000)
 
@@ -34,7 +36,7 @@ def main() -> None:
     """Flags -> config objects -> one call."""
     train = _records(FLAGS.input_file, "--input_file")
     evaluate = FLAGS.do_eval and FLAGS.eval_input_file
-    tokenizer = flags.model.tokenizer(train.directory)
+    tokenizer = flags.tokenization.tokenizer(train.directory)
     pretrain(
         PretrainingRun(
             model=flags.model.config(tokenizer.vocab_size),

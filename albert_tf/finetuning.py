@@ -90,7 +90,7 @@ class FinetuningRun:
         if self.reinitialize and not self.init_checkpoint:
             names = ",".join(self.reinitialize)
             raise _bad("reinitialize", names, "everything is random without --init_checkpoint")
-        if self.num_train_epochs <= 0:
+        if not 0 < self.num_train_epochs < math.inf:
             raise _bad("num_train_epochs", self.num_train_epochs, "choose above 0")
         if self.eval_batch_size < 1:
             raise _bad("eval_batch_size", self.eval_batch_size, "choose at least 1")
@@ -109,6 +109,8 @@ def finetune(run: FinetuningRun) -> None:
     """
     if run.init_checkpoint:
         loading.checkpoint_prefix(run.init_checkpoint, "--init_checkpoint")
+        directory = loading.directory_of(run.init_checkpoint)
+        model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
     model_directory.check_vocabulary(run.model, run.tokenizer)
     train_files = tabular.find_split(run.data_dir, "train")
     train_rows = [row for path in train_files for row in tabular.read_rows(path, run.columns)]
@@ -136,7 +138,18 @@ def finetune(run: FinetuningRun) -> None:
             run.trainer.random_seed,
             run.classifier_dropout,
         )
-    loading.matching_variables(task.model.encoder, run.reinitialize)
+    trainer = Trainer(task, run.trainer, optimization, strategy)
+    if run.init_checkpoint and not trainer.can_resume:
+        loading.initialize_encoder(
+            task.model.encoder, run.init_checkpoint, reinitialize=run.reinitialize
+        )
+        new = ", ".join(["the head", *run.reinitialize])
+        logging.info("encoder starts from %s; random: %s", run.init_checkpoint, new)
+    elif not run.init_checkpoint:
+        logging.warning("the encoder starts from RANDOM weights")
+    if not run.do_train:
+        step = trainer.restore_for_evaluation()
+    # Only now, when all that can be wrong has been found, is anything written.
     model_directory.claim(
         run.trainer.output_dir,
         run.model,
@@ -145,7 +158,6 @@ def finetune(run: FinetuningRun) -> None:
         _identity(run, optimization),
         run.trainer.run_flags,
     )
-    trainer = Trainer(task, run.trainer, optimization, strategy)
     if run.do_train:
 
         def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
@@ -153,19 +165,7 @@ def finetune(run: FinetuningRun) -> None:
                 train_texts, run.length_buckets, batch_size, skip_batches, run.trainer.random_seed
             )
 
-        def initialize() -> None:
-            if run.init_checkpoint:
-                loading.initialize_encoder(
-                    task.model.encoder, run.init_checkpoint, reinitialize=run.reinitialize
-                )
-                new = ", ".join(["the head", *run.reinitialize])
-                logging.info("encoder starts from %s; random: %s", run.init_checkpoint, new)
-            else:
-                logging.warning("the encoder starts from RANDOM weights")
-
-        step = trainer.train(batches, initialize)
-    else:
-        step = trainer.restore_for_evaluation()
+        step = trainer.train(batches)
     results: dict[str, float] = {}
     for path, texts in dev_texts.items():
         examples = classification.evaluation_examples(texts, run.length_buckets)

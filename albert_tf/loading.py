@@ -140,7 +140,7 @@ def config_of(path: str, flag: str = "--init_checkpoint") -> AlbertConfig:
 
 def directory_of(path: str) -> str:
     """The model directory that a path or checkpoint prefix belongs to."""
-    return path if tf.io.gfile.isdir(path) else os.path.dirname(path)
+    return path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
 
 
 def is_tf1_checkpoint(prefix: str) -> bool:

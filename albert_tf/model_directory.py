@@ -20,7 +20,7 @@ import tensorflow as tf
 from albert_tf import files
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.tokenization import AlbertTokenizer
+from albert_tf.tokenization import SPM_MODEL_FILE, AlbertTokenizer
 
 CONFIG_FILE = "albert_config.json"
 TASK_FILE = "task.json"
@@ -36,6 +36,17 @@ def check_vocabulary(config: AlbertConfig, tokenizer: AlbertTokenizer) -> None:
             f"has {tokenizer.vocab_size} pieces, the model's config {config.vocab_size}",
             tokenizer.spm_model_file,
             "use the vocabulary that belongs to the model",
+        )
+
+
+def check_same_vocabulary(directory: str, tokenizer: AlbertTokenizer, flag: str) -> None:
+    """Raises UserError if a directory of ours holds another vocabulary."""
+    path = os.path.join(directory, SPM_MODEL_FILE)
+    if tf.io.gfile.exists(path) and files.sha256(path) != tokenizer.sha256:
+        raise UserError(
+            f"has another vocabulary than {tokenizer.spm_model_file}",
+            f"{flag}={directory}",
+            "use one vocabulary for records, pretraining and fine-tuning",
         )
 
 
@@ -61,7 +72,16 @@ def claim(
       UserError: the directory holds another run, or cannot be written.
     """
     check_vocabulary(config, tokenizer)
-    identity = {**run, "model": config.to_dict(), "task": dict(task)}
+    identity = {
+        **run,
+        "model": config.to_dict(),
+        "task": dict(task),
+        "vocabulary": {
+            "sha256": tokenizer.sha256,
+            "do_lower_case": tokenizer.do_lower_case,
+            "keep_accents": tokenizer.keep_accents,
+        },
+    }
     run_path = os.path.join(output_dir, RUN_FILE)
     if tf.io.gfile.exists(run_path):
         _check_same_run(files.read_json(run_path, "--output_dir"), identity, output_dir)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import warnings
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ class OptimizationConfig:
                 f"choose {' or '.join(OPTIMIZERS)}",
             )
         for name in ("learning_rate", "num_train_steps", "clip_norm"):
-            if getattr(self, name) <= 0:
+            if not 0 < getattr(self, name) < math.inf:
                 raise UserError("must be above 0", f"--{name}={getattr(self, name)}", "raise it")
         if not 0 <= self.num_warmup_steps <= self.num_train_steps:
             raise UserError(
@@ -63,7 +64,7 @@ class OptimizationConfig:
                 f"--num_warmup_steps={self.num_warmup_steps}",
                 f"choose at most {self.num_train_steps}",
             )
-        if self.weight_decay_rate < 0:
+        if not 0 <= self.weight_decay_rate < math.inf:
             raise UserError(
                 "must not be negative", f"--weight_decay_rate={self.weight_decay_rate}", "raise it"
             )

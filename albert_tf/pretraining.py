@@ -54,12 +54,13 @@ class PretrainingRun:
 
     def __post_init__(self) -> None:
         limit = self.model.max_position_embeddings
-        if self.train.max_seq_length > limit:
-            raise UserError(
-                f"records hold {self.train.max_seq_length} tokens, the model {limit} positions",
-                "--input_file",
-                "raise max_position_embeddings or prepare shorter records",
-            )
+        for flag, records in (("--input_file", self.train), ("--eval_input_file", self.eval)):
+            if records and records.max_seq_length > limit:
+                raise UserError(
+                    f"records hold {records.max_seq_length} tokens, the model {limit} positions",
+                    flag,
+                    "raise max_position_embeddings or prepare shorter records",
+                )
         for name in ("eval_batch_size", "max_eval_steps"):
             if getattr(self, name) < 1:
                 raise UserError("must be at least 1", f"--{name}={getattr(self, name)}", "raise it")
@@ -73,7 +74,18 @@ def pretrain(run: PretrainingRun) -> None:
       RunError: training diverged.
     """
     output_dir = run.trainer.output_dir
+    _check_vocabularies(run)
+    model_directory.check_vocabulary(run.model, run.tokenizer)
     strategy = create_strategy(run.strategy)
+    with strategy.scope():
+        task = PretrainingTask(run.model, run.compute_dtype, run.trainer.random_seed)
+    trainer = Trainer(task, run.trainer, run.optimization, strategy)
+    if run.init_checkpoint and not trainer.can_resume:
+        loading.initialize_encoder(task.model.encoder, run.init_checkpoint)
+        logging.info("encoder starts from %s", run.init_checkpoint)
+    if not run.do_train:
+        step = trainer.restore_for_evaluation()
+    # Only now, when all that can be wrong has been found, is anything written.
     model_directory.claim(
         output_dir,
         run.model,
@@ -82,9 +94,6 @@ def pretrain(run: PretrainingRun) -> None:
         _identity(run),
         run.trainer.run_flags,
     )
-    with strategy.scope():
-        task = PretrainingTask(run.model, run.compute_dtype, run.trainer.random_seed)
-    trainer = Trainer(task, run.trainer, run.optimization, strategy)
     if run.do_train:
 
         def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
@@ -92,17 +101,24 @@ def pretrain(run: PretrainingRun) -> None:
                 run.train, batch_size, skip_batches, run.trainer.random_seed
             )
 
-        def initialize() -> None:
-            if run.init_checkpoint:
-                loading.initialize_encoder(task.model.encoder, run.init_checkpoint)
-                logging.info("encoder starts from %s", run.init_checkpoint)
-
-        step = trainer.train(batches, initialize)
-    else:
-        step = trainer.restore_for_evaluation()
+        step = trainer.train(batches)
     if run.eval:
         results = _evaluate(run, task, strategy)
         report_evaluation(output_dir, step, results)
+
+
+def _check_vocabularies(run: PretrainingRun) -> None:
+    for records in filter(None, (run.train, run.eval)):
+        for path, sha256 in records.vocabularies().items():
+            if sha256 != run.tokenizer.sha256:
+                raise UserError(
+                    f"was made with another vocabulary than {run.tokenizer.spm_model_file}",
+                    path,
+                    "prepare the data anew, or name its vocabulary",
+                )
+    if run.init_checkpoint:
+        directory = loading.directory_of(run.init_checkpoint)
+        model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
 
 
 def _task_description(run: PretrainingRun) -> dict[str, object]:
@@ -117,6 +133,7 @@ def _identity(run: PretrainingRun) -> dict[str, object]:
         "compute_dtype": run.compute_dtype,
         "init_checkpoint": run.init_checkpoint,
         "input_files": [os.path.basename(path) for path in run.train.files],
+        "records": run.train.fingerprint(),
     }
 
 

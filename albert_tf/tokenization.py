@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
 import string
@@ -105,6 +106,19 @@ def _continues_word(character: str) -> bool:
     return unicodedata.category(character).startswith(("L", "M", "Cf"))
 
 
+def read_settings(directory: str) -> dict[str, bool] | None:
+    """do_lower_case and keep_accents of the vocabulary in a directory of ours, else None.
+
+    Hugging Face has another file of the same name, which is not ours to read.
+    """
+    path = os.path.join(directory, SETTINGS_FILE)
+    if not tf.io.gfile.exists(path):
+        return None
+    settings = files.read_json(path, "--spm_model_file")
+    ours = isinstance(settings, dict) and settings.keys() == {"do_lower_case", "keep_accents"}
+    return settings if ours else None
+
+
 class AlbertTokenizer:
     """Normalisation, SentencePiece and the digit-comma rule; can be pickled.
 
@@ -139,9 +153,21 @@ class AlbertTokenizer:
         Args:
           directory: the directory.
           flag: where it came from, for messages.
+
+        Raises:
+          UserError: it holds none of ours.
         """
-        settings = files.read_json(os.path.join(directory, SETTINGS_FILE), flag)
+        settings = read_settings(directory)
+        if settings is None:
+            raise UserError(
+                f"holds no {SETTINGS_FILE} of ours", f"{flag}={directory}", "check the directory"
+            )
         return cls(os.path.join(directory, SPM_MODEL_FILE), **settings)
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the vocabulary file, as 64 hex digits."""
+        return hashlib.sha256(self.model_proto).hexdigest()
 
     def save(self, directory: str) -> None:
         """Writes the vocabulary and its settings, so that `directory` describes itself."""

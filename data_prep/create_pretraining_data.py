@@ -15,13 +15,14 @@ from absl import logging
 
 from data_prep import local_runner
 from flags import data_prep as data_prep_flags
+from flags import tokenization as tokenization_flags
 
 
 def main() -> None:
     """Makes the records that the flags describe."""
     config = data_prep_flags.instance_config()
     input_files = data_prep_flags.input_files()
-    tokenizer = data_prep_flags.tokenizer()
+    tokenizer = tokenization_flags.tokenizer()
     runner = data_prep_flags.runner_config()
     manifest = local_runner.run(config, tokenizer, input_files, runner)
     for title in ("counts", "statistics"):
@@ -38,7 +39,7 @@ def main() -> None:
 
 if __name__ == "__main__":
     data_prep_flags.define_input_flags("Text files, plain or .gz, .xz, .bz2")
-    data_prep_flags.define_tokenizer_flags()
+    tokenization_flags.define()
     data_prep_flags.define_instance_flags()
     data_prep_flags.define_runner_flags()
     app.run(main, required=["input_file", "spm_model_file", "output_dir"])

@@ -13,12 +13,13 @@ import flags.app as app  # first: it silences TensorFlow's start-up noise
 # isort: split
 from data_prep import record_view
 from flags import data_prep as data_prep_flags
+from flags import tokenization as tokenization_flags
 
 
 def main() -> None:
     """Prints what the flags ask for."""
     paths = data_prep_flags.input_files()
-    tokenizer = data_prep_flags.tokenizer()
+    tokenizer = tokenization_flags.tokenizer()
     num_examples = data_prep_flags.FLAGS.num_examples
     for record in itertools.islice(record_view.read_records(paths), num_examples):
         print(record_view.render(record, tokenizer) + "\n")
@@ -28,6 +29,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     data_prep_flags.define_input_flags("TFRecord files")
-    data_prep_flags.define_tokenizer_flags()
+    tokenization_flags.define()
     data_prep_flags.define_inspection_flags()
     app.run(main, required=["input_file", "spm_model_file"])

@@ -17,6 +17,7 @@ from albert_tf import files
 from data_prep import vocabulary
 from data_prep.documents import ReadingReport, read_documents
 from flags import data_prep as data_prep_flags
+from flags import tokenization as tokenization_flags
 
 
 def main() -> None:
@@ -31,6 +32,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     data_prep_flags.define_input_flags("Text files, plain or .gz, .xz, .bz2")
-    data_prep_flags.define_normalization_flags()
+    tokenization_flags.define_normalization()
     data_prep_flags.define_vocabulary_flags()
     app.run(main, required=["input_file", "output_dir"])

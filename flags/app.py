@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import tensorflow as tf
 from absl import app, flags, logging
 
 from albert_tf.errors import RunError, UserError
@@ -63,8 +64,18 @@ def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
             _fail(str(error), EXIT_UNUSABLE_INPUT)
         except RunError as error:
             _fail(str(error), EXIT_FAILED)
+        except (
+            tf.errors.PermissionDeniedError,
+            tf.errors.UnimplementedError,  # a scheme that no file system is registered for
+            PermissionError,
+        ) as error:
+            reason = getattr(error, "message", None) or str(error)
+            _fail(
+                f"cannot be accessed: {reason.splitlines()[0]}: check path and permissions",
+                EXIT_UNUSABLE_INPUT,
+            )
         except KeyboardInterrupt:
-            _fail("interrupted: keyboard: the same command goes on where it stopped", 130)
+            _fail("interrupted: keyboard: give the same command again", 130)
 
     _show_in_help()
     app.run(checked_main, flags_parser=_parse_flags)

@@ -1,15 +1,12 @@
-"""Flags of data preparation: corpus, tokenizer, instances, local runner, vocabulary."""
+"""Flags of data preparation: corpus, instances, local runner, vocabulary."""
 
 from __future__ import annotations
 
 import os
 
-import tensorflow as tf
 from absl import flags
 
 from albert_tf import files
-from albert_tf.errors import UserError
-from albert_tf.tokenization import SETTINGS_FILE, AlbertTokenizer
 from data_prep.instances import InstanceConfig
 from data_prep.local_runner import RunnerConfig
 from data_prep.vocabulary import VocabularyConfig
@@ -30,40 +27,6 @@ def define_split_sentences_flag() -> None:
         "Language, e.g. en, whose rules split each line into sentences. Empty: a line is a "
         "sentence. A blank line ends a document either way.",
     )
-
-
-def define_tokenizer_flags() -> None:
-    """Defines the flags of an AlbertTokenizer."""
-    flags.DEFINE_string("spm_model_file", None, "The SentencePiece model, a .model file.")
-    define_normalization_flags()
-
-
-def define_normalization_flags() -> None:
-    """Defines --do_lower_case and --keep_accents."""
-    flags.DEFINE_bool("do_lower_case", True, "Lower-case all text; the vocabulary must agree.")
-    flags.DEFINE_bool(
-        "keep_accents", False, "Keep accents; the official vocabularies are without them."
-    )
-
-
-def tokenizer() -> AlbertTokenizer:
-    """The tokenizer that the flags describe.
-
-    Raises:
-      UserError: a flag contradicts the settings that lie beside the model file.
-    """
-    settings = {name: FLAGS[name].value for name in ("do_lower_case", "keep_accents")}
-    beside = os.path.join(os.path.dirname(FLAGS.spm_model_file), SETTINGS_FILE)
-    if tf.io.gfile.exists(beside):
-        for name, value in files.read_json(beside, "--spm_model_file").items():
-            if FLAGS[name].present and FLAGS[name].value != value:
-                raise UserError(
-                    f"contradicts {beside}",
-                    f"--{name}={FLAGS[name].value}",
-                    "drop the flag: the vocabulary was trained otherwise",
-                )
-            settings[name] = value
-    return AlbertTokenizer(FLAGS.spm_model_file, **settings)
 
 
 def input_files() -> list[str]:

@@ -1,17 +1,13 @@
-"""Which model: a config file or a named size, its vocabulary, and its initial weights."""
+"""Which model: a config file or a named size, and its initial weights."""
 
 from __future__ import annotations
 
-import os
-
-import tensorflow as tf
 from absl import flags
 
 from albert_tf import loading
 from albert_tf.config import PRESETS, AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models import COMPUTE_DTYPES
-from albert_tf.tokenization import SETTINGS_FILE, AlbertTokenizer
 
 FLAGS = flags.FLAGS
 
@@ -32,11 +28,6 @@ def define() -> None:
         "Model directory or checkpoint prefix, ours or an official TF1 one, whose weights to "
         "start from. Not for resuming: a run resumes by itself in its --output_dir.",
     )
-    flags.DEFINE_string(
-        "spm_model_file", None, "SentencePiece model; default: the one beside the input."
-    )
-    flags.DEFINE_boolean("do_lower_case", True, "Whether --spm_model_file is lower-case.")
-    flags.DEFINE_boolean("keep_accents", False, "Whether --spm_model_file has accents.")
     flags.DEFINE_enum(
         "compute_dtype", "float32", COMPUTE_DTYPES, "Of matrix products; weights stay float32."
     )
@@ -63,19 +54,4 @@ def config(vocab_size: int) -> AlbertConfig:
         "no model given",
         "--albert_config_file, --model_preset",
         "give one of them, or an --init_checkpoint whose directory has albert_config.json",
-    )
-
-
-def tokenizer(directory: str | None) -> AlbertTokenizer:
-    """The tokenizer that the flags name, else the one that `directory` holds.
-
-    Args:
-      directory: a data or model directory, or None.
-    """
-    if FLAGS.spm_model_file:
-        return AlbertTokenizer(FLAGS.spm_model_file, FLAGS.do_lower_case, FLAGS.keep_accents)
-    if directory and tf.io.gfile.exists(os.path.join(directory, SETTINGS_FILE)):
-        return AlbertTokenizer.from_directory(directory, "--spm_model_file")
-    raise UserError(
-        "no vocabulary given", "--spm_model_file", f"give one, since {directory} holds none"
     )

@@ -105,6 +105,9 @@ def write_documents(texts: Iterable[Document], output_dir: str) -> tuple[int, in
 
     Returns:
       The number of documents in each.
+
+    Raises:
+      UserError: there are too few documents for both.
     """
     files.make_output_directory(output_dir)
     counts = {"train.txt": 0, "heldout.txt": 0}
@@ -118,4 +121,10 @@ def write_documents(texts: Iterable[Document], output_dir: str) -> tuple[int, in
             held = is_held_out(document.text)
             (held_out_file if held else train_file).write("\n".join(document.sentences) + "\n\n")
             counts["heldout.txt" if held else "train.txt"] += 1
+        if not all(counts.values()):
+            raise UserError(
+                f"{sum(counts.values())} documents, {counts['heldout.txt']} of them held out",
+                "the corpus",
+                "give more documents, with blank lines between them",
+            )
     return counts["train.txt"], counts["heldout.txt"]

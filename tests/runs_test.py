@@ -200,7 +200,33 @@ class RunsTest(tf.test.TestCase):
             output_dir = os.path.join(self.root, "never")
             with self.assertRaisesRegex(UserError, message):
                 finetune(self.finetuning_run(output_dir, init_checkpoint=checkpoint))
+            with self.assertRaisesRegex(UserError, message):
+                pretrain(self.pretraining_run(output_dir, init_checkpoint=checkpoint))
             self.assertFalse(os.path.exists(output_dir))
+
+    def test_other_mistakes_stop_before_anything_is_written(self):
+        output_dir = os.path.join(self.root, "never")
+        short = tiny_config(max_position_embeddings=SEQ_LENGTH - 1)
+        other = tiny_config(hidden_size=64)
+        for run, message in (
+            (self.finetuning_run(output_dir, do_train=False), "holds no checkpoint"),
+            (self.finetuning_run(output_dir, model=other), "does not fit the model"),
+            (self.pretraining_run(output_dir, do_train=False), "holds no checkpoint"),
+        ):
+            with self.assertRaisesRegex(UserError, message):
+                (finetune if isinstance(run, FinetuningRun) else pretrain)(run)
+        with self.assertRaisesRegex(UserError, "15 positions: --input_file"):
+            self.pretraining_run(output_dir, model=short)
+        self.assertFalse(os.path.exists(output_dir))
+
+    def test_records_and_checkpoints_of_another_vocabulary_are_refused(self):
+        output_dir = os.path.join(self.root, "never")
+        other = AlbertTokenizer(tiny_spm_model_file())
+        other.model_proto += b"\n"
+        run = self.finetuning_run(output_dir, tokenizer=other)
+        with self.assertRaisesRegex(UserError, "has another vocabulary than .*: --init_checkpoint"):
+            finetune(run)
+        self.assertFalse(os.path.exists(output_dir))
 
     def test_a_vocabulary_larger_than_the_model_is_refused(self):
         with self.assertRaisesRegex(UserError, "pieces, the model's config 100"):

@@ -26,6 +26,8 @@ class ScriptsTest(parameterized.TestCase, tf.test.TestCase):
         ),
         (["run_finetuning.py", "--data_dir=x", "--output_dir=y"], "--from_scratch"),
         (["run_finetuning.py", "--train_batch_size=many"], "train_batch_size"),
+        (["run_pretraining.py", "--input_file=nofs://x", "--output_dir=/tmp/x"], "nofs"),
+        (["-m", "quickstart.run", "--init=best"], "--init=best"),
         (["export_savedmodel.py", "--model_dir=none", "--output_dir=x"], "--model_dir=none"),
         (["predict.py", "--saved_model=none", "--text=x"], "--saved_model=none"),
         (["predict.py", "--no_such_flag"], "no_such_flag"),

@@ -18,14 +18,15 @@ find_python() {
   done
 }
 
-# A .venv that an interrupted run left half made is made anew.
-rm -rf .venv
 python="$(find_python)"
+# A .venv that is out of date, or that an interrupted run left half made, is made anew.
 if [ -n "$python" ]; then
+  rm -rf .venv
   echo "making .venv with $("$python" --version) ($python)"
   "$python" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 elif command -v uv >/dev/null; then
+  rm -rf .venv
   echo "making .venv with uv and Python 3.11"
   uv venv --quiet --python 3.11 .venv
   uv pip install --quiet --python .venv/bin/python -r requirements-dev.txt

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import os
 from collections.abc import Sequence
 
 import numpy as np
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 
+from albert_tf import files
 from albert_tf.data import record_schema
 from albert_tf.errors import UserError
 
@@ -19,6 +22,7 @@ SHUFFLE_BUFFER = 10_000
 PARSED_AT_ONCE = 256
 """Records that an evaluation parses together."""
 
+MANIFEST_KEYS = {"settings", "vocabulary", "input", "shards"}
 GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -44,7 +48,17 @@ class RecordFiles:
     @property
     def directory(self) -> str:
         """Where the first shard lies; a data directory holds its vocabulary too."""
-        return os.path.dirname(self.files[0])
+        return os.path.dirname(self.files[0]) or "."
+
+    def vocabularies(self) -> dict[str, str]:
+        """SHA-256 of the vocabulary by manifest, where there is one."""
+        return {path: m["vocabulary"]["sha256"] for path, m in self.manifests.items()}
+
+    def fingerprint(self) -> str:
+        """Tells records of other text or settings apart; "" without manifests."""
+        told = [(m["settings"], m["input"]) for m in self.manifests.values()]
+        contents = json.dumps(told, sort_keys=True) if told else ""
+        return contents and hashlib.sha256(contents.encode()).hexdigest()
 
 
 def inspect_files(
@@ -100,8 +114,10 @@ def _read_manifests(paths: Sequence[str], flag: str) -> dict[str, dict]:
         path = os.path.join(directory, record_schema.MANIFEST)
         if not tf.io.gfile.exists(path):
             continue
-        with tf.io.gfile.GFile(path, "r") as handle:
-            manifest = manifests[path] = json.loads(handle.read())
+        manifest = files.read_json(path, flag)
+        if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
+            raise UserError("is no manifest of ours", path, "remove it, or prepare the data anew")
+        manifests[path] = manifest
         sizes = {shard["file"]: shard["bytes"] for shard in manifest["shards"]}
         for shard in paths:
             size = sizes.get(os.path.basename(shard))
@@ -122,12 +138,19 @@ def _layout(path: str, flag: str) -> tuple[int, int, str]:
             compression = "GZIP" if handle.read(2) == GZIP_MAGIC else ""
         for record in tf.data.TFRecordDataset(path, compression).take(1):
             features = tf.train.Example.FromString(record.numpy()).features.feature
+            names = ("input_ids", "masked_lm_ids")
+            if missing := [name for name in names if name not in features]:
+                raise UserError(
+                    f"holds no pretraining records ({', '.join(missing)} missing)",
+                    f"{flag}={path}",
+                    "make them with create_pretraining_data",
+                )
             return (
                 len(features["input_ids"].int64_list.value),
                 len(features["masked_lm_positions"].int64_list.value),
                 compression,
             )
-    except (tf.errors.OpError, ValueError) as error:
+    except (tf.errors.OpError, ValueError, DecodeError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
             "is not a readable TFRecord file", f"{flag}={path}", f"prepare the data anew ({reason})"
@@ -162,9 +185,9 @@ def training_batches(
     Returns:
       Batches of int32 and float32 features, [batch_size, ...].
     """
-    files = tf.data.Dataset.from_tensor_slices(list(records.files))
-    files = files.shuffle(len(records.files), seed=seed, reshuffle_each_iteration=True).repeat()
-    serialized = files.interleave(
+    paths = tf.data.Dataset.from_tensor_slices(list(records.files))
+    paths = paths.shuffle(len(records.files), seed=seed, reshuffle_each_iteration=True).repeat()
+    serialized = paths.interleave(
         lambda path: tf.data.TFRecordDataset(path, records.compression),
         cycle_length=min(4, len(records.files)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -59,6 +60,13 @@ def find_split(data_dir: str, split: str) -> list[str]:
             f"--data_dir={data_dir}",
             f"name one {split}.tsv, {split}.csv or {split}.jsonl",
         )
+    for first, second in itertools.pairwise(names):
+        if os.path.splitext(first)[0] == os.path.splitext(second)[0]:
+            raise UserError(
+                f"holds both {first} and {second}",
+                f"--data_dir={data_dir}",
+                "keep one of them, or rename one, e.g. dev_other.tsv",
+            )
     return [os.path.join(data_dir, name) for name in names]
 
 
@@ -106,7 +114,7 @@ def _delimited_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, d
     if path.endswith(".tsv"):
         reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
-        reader = csv.DictReader(lines)
+        reader = csv.DictReader(lines, strict=True)
     for values in reader:
         if None in values:
             raise UserError(

@@ -46,7 +46,16 @@ class Predictor:
     def predict(self, rows: list[dict[str, str]]) -> list[dict[str, object]]:
         """Label and probabilities of each row, which has text and, for pairs, text_b."""
         fields = TEXT_FIELDS if self.is_pair else TEXT_FIELDS[:1]
-        inputs = {field: tf.constant([row[field] for row in rows]) for field in fields}
+        # A lone surrogate, which JSON can spell, is no character: U+FFFD, as in training.
+        inputs = {
+            field: tf.constant(
+                [
+                    row[field].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+                    for row in rows
+                ]
+            )
+            for field in fields
+        }
         outputs = {name: value.numpy() for name, value in self._signature(**inputs).items()}
         return [
             {
@@ -62,7 +71,7 @@ class Predictor:
 
 
 def predict_file(predictor: Predictor, input_file: str, output_file: str, batch_size: int) -> int:
-    """Writes a JSON line for each row of a file: its fields, label and probabilities.
+    """Writes a JSON line for each row of a file: its fields, prediction and probabilities.
 
     Args:
       predictor: the model.
@@ -80,6 +89,8 @@ def predict_file(predictor: Predictor, input_file: str, output_file: str, batch_
     directory = os.path.dirname(output_file)
     if directory and not tf.io.gfile.isdir(directory):
         raise UserError("has no such directory", f"--output_file={output_file}", "create it")
+    if tf.io.gfile.isdir(output_file):
+        raise UserError("is a directory", f"--output_file={output_file}", "name a file in it")
     rows = _rows(input_file, predictor.is_pair)
     count = 0
     with (
@@ -89,7 +100,9 @@ def predict_file(predictor: Predictor, input_file: str, output_file: str, batch_
     ):
         for batch in _batches(rows, batch_size):
             for row, answer in zip(batch, predictor.predict(batch), strict=True):
-                output.write(json.dumps({**row, **answer}, ensure_ascii=False) + "\n")
+                # As in predictions_*.jsonl: "label" is the row's own, if it has one.
+                named = {"prediction": answer["label"], "probabilities": answer["probabilities"]}
+                output.write(json.dumps({**row, **named}, ensure_ascii=False) + "\n")
             count += len(batch)
             progress.update(len(batch))
     return count

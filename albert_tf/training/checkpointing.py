@@ -39,6 +39,11 @@ class RunCheckpoint:
         """Updates done so far."""
         return int(self._optimizer.iterations.numpy())
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is a checkpoint to restore."""
+        return self._manager.latest_checkpoint is not None
+
     def restore_latest(self) -> bool:
         """Restores the newest checkpoint, if there is one.
 
@@ -66,9 +71,13 @@ class RunCheckpoint:
 
 
 def latest_checkpoint(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in a directory that can be read, if any."""
+    """The prefix of the newest checkpoint in a directory that can be read, if any.
+
+    Released directories have no state file; their only checkpoint is taken.
+    """
     state = tf.train.get_checkpoint_state(directory)
     if state is None:
-        return None
+        indices = tf.io.gfile.glob(os.path.join(directory, "*.index"))
+        return indices[0].removesuffix(".index") if len(indices) == 1 else None
     # Paths in the state file may be absolute; the directory may have been moved since.
     return os.path.join(directory, os.path.basename(state.model_checkpoint_path))

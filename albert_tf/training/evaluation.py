@@ -63,17 +63,19 @@ def _per_replica(
     iterator = iter(dataset)
     replicas = strategy.num_replicas_in_sync
     while batches := [batch for _, batch in zip(range(replicas), iterator, strict=False)]:
-        if len(batches) == replicas > 1:
-            values = strategy.experimental_distribute_values_from_function(
-                lambda context, batches=batches: batches[context.replica_id_in_sync_group]
-            )
-            results = strategy.run(step, args=(values,))
-            if isinstance(results, tuple):
-                yield tuple(zip(*map(strategy.experimental_local_results, results), strict=True))
-            else:
-                yield strategy.experimental_local_results(results)
+        if replicas == 1:
+            yield (strategy.run(step, args=(batches[0],)),)
+            continue
+        nothing = tf.nest.map_structure(tf.zeros_like, batches[0])  # all weights are 0
+        batches += [nothing] * (replicas - len(batches))
+        values = strategy.experimental_distribute_values_from_function(
+            lambda context, batches=batches: batches[context.replica_id_in_sync_group]
+        )
+        results = strategy.run(step, args=(values,))
+        if isinstance(results, tuple):
+            yield tuple(zip(*map(strategy.experimental_local_results, results), strict=True))
         else:
-            yield tuple(strategy.run(step, args=(batch,)) for batch in batches)
+            yield strategy.experimental_local_results(results)
 
 
 def pad_batches(dataset: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:

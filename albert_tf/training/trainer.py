@@ -95,14 +95,16 @@ class Trainer:
         self._names = (*task.loss_names, *task.metric_names, "gradient_norm")
         self._train_loop = tf.function(self._steps)
 
-    def train(
-        self, dataset_fn: DatasetFunction, initialize: Callable[[], None] | None = None
-    ) -> int:
-        """Runs all steps that are left.
+    @property
+    def can_resume(self) -> bool:
+        """Whether the output directory holds a checkpoint, which train() goes on from."""
+        return self.checkpoint.exists
+
+    def train(self, dataset_fn: DatasetFunction) -> int:
+        """Runs all steps that are left, from the newest checkpoint or the weights as they are.
 
         Args:
           dataset_fn: makes the input; see DatasetFunction.
-          initialize: loads initial weights; called only if there is no checkpoint to resume.
 
         Returns:
           The final step.
@@ -113,8 +115,6 @@ class Trainer:
         config, last = self._config, self._optimization.num_train_steps
         if self.checkpoint.restore_latest():
             logging.info("resuming at step %d of %d", self.checkpoint.step, last)
-        elif initialize is not None:
-            initialize()
         step = self.checkpoint.step
         if step >= last:
             logging.info("already at step %d of %d: nothing to train", step, last)

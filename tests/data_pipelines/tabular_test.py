@@ -36,6 +36,7 @@ class TabularTest(parameterized.TestCase, tf.test.TestCase):
         ("a.csv", b"text,label\n\xe9,1\n", "not UTF-8"),
         ("a.csv", "", "is empty"),
         ("a.csv", "text,label\n", "no row"),
+        ("a.csv", 'label,text\n0,a\n1,"unclosed\n0,b\n', "malformed"),
     )
     def test_malformed_files_are_refused_by_file_and_line(self, name, content, message):
         with self.assertRaisesRegex(UserError, message):
@@ -55,6 +56,13 @@ class TabularTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEqual(names, ["dev_a.tsv", "dev_b.tsv"])
         with self.assertRaisesRegex(UserError, "test split"):
             find_split(directory, "test")
+
+    def test_two_files_of_one_name_are_refused(self):
+        directory = self.create_tempdir().full_path
+        for name in ("train.csv", "train.jsonl"):
+            open(os.path.join(directory, name), "w").close()
+        with self.assertRaisesRegex(UserError, "both train.csv and train.jsonl"):
+            find_split(directory, "train")
 
     def test_a_real_file_with_unbalanced_quotes_keeps_its_rows(self):
         path = shared_path("data/glue/MRPC/dev.tsv")

@@ -149,7 +149,10 @@ class PredictionTest(tf.test.TestCase):
         return path
 
     def test_every_row_of_a_file_is_answered_in_order(self):
-        rows = [{"id": i, "text": f"text {i}", "text_b": "the village"} for i in range(7)]
+        rows = [
+            {"id": i, "text": f"text {i}", "text_b": "the village", "label": "mine"}
+            for i in range(7)
+        ]
         path = self.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
         output = os.path.join(self.root, "answers.jsonl")
         self.assertEqual(predict_file(self.predictor, path, output, batch_size=3), 7)
@@ -158,8 +161,15 @@ class PredictionTest(tf.test.TestCase):
         self.assertEqual([answer["id"] for answer in answers], list(range(7)))
         expected = self.predictor.predict(rows)
         for answer, single in zip(answers, expected, strict=True):
-            self.assertEqual(answer["label"], single["label"])
+            self.assertEqual(answer["label"], "mine")
+            self.assertEqual(answer["prediction"], single["label"])
             self.assertEqual(list(answer["probabilities"]), LABELS)
+
+    def test_a_lone_surrogate_is_a_replacement_character(self):
+        cut, replaced = self.predictor.predict(
+            [{"text": text, "text_b": "b"} for text in ("a \ud83d", "a \ufffd")]
+        )
+        self.assertEqual(cut, replaced)
 
     def test_a_row_without_text_is_named_and_nothing_is_written(self):
         path = self.write("rows.tsv", "text\ttext_b\na\tb\nonly one\n")
