@@ -145,7 +145,7 @@ def finetune(run: FinetuningRun) -> None:
         )
         new = ", ".join(["the head", *run.reinitialize])
         logging.info("encoder starts from %s; random: %s", run.init_checkpoint, new)
-    elif not run.init_checkpoint:
+    elif not trainer.can_resume:
         logging.warning("the encoder starts from RANDOM weights")
     if not run.do_train:
         step = trainer.restore_for_evaluation()

@@ -131,7 +131,7 @@ def classify(run: Quickstart) -> dict:
     model = f"sentiment_from_{FLAGS.init}"
     start = {
         "init_checkpoint": run.path("pretrained"),
-        # So short a pretraining leaves each head with a handful of pieces that it looks at.
+        # So short a pretraining leaves some heads with a handful of pieces that it looks at.
         "reinitialize": "pooler,query,key",
     }
     if FLAGS.init == "random":

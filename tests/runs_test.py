@@ -226,6 +226,11 @@ class RunsTest(tf.test.TestCase):
         run = self.finetuning_run(output_dir, tokenizer=other)
         with self.assertRaisesRegex(UserError, "has another vocabulary than .*: --init_checkpoint"):
             finetune(run)
+        run = self.pretraining_run(output_dir)
+        manifest = {"vocabulary": {"sha256": "0" * 64}, "settings": {}, "input": []}
+        records = dataclasses.replace(run.train, manifests={"records/manifest.json": manifest})
+        with self.assertRaisesRegex(UserError, "made with another vocabulary .*records/manifest"):
+            pretrain(dataclasses.replace(run, train=records))
         self.assertFalse(os.path.exists(output_dir))
 
     def test_a_vocabulary_larger_than_the_model_is_refused(self):
