@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 CORPUS ?=
 INIT ?= pretrained
-LANGUAGE ?= en
+LANGUAGE ?=
 VOCAB_SIZE ?= 8000
 LOGDIR ?= build/quickstart
 PORT ?= 6006
@@ -22,8 +22,8 @@ venv: .venv/.installed
 	@bash tools/make_venv.sh
 
 quickstart: venv
-	@$(PYTHON) -m quickstart.run --init='$(INIT)' --corpus='$(CORPUS)' --language='$(LANGUAGE)' \
-		--vocab_size='$(VOCAB_SIZE)'
+	@$(PYTHON) -m quickstart.run --init='$(INIT)' --corpus='$(CORPUS)' \
+		--vocab_size='$(VOCAB_SIZE)' $(if $(LANGUAGE),--language='$(LANGUAGE)')
 
 test: venv
 	$(PYTHON) -m pytest
@@ -33,4 +33,4 @@ lint: venv
 	$(PYTHON) -m ruff format --check .
 
 tensorboard: venv
-	$(PYTHON) -m tensorboard.main --logdir $(LOGDIR) --port $(PORT)
+	@bash tools/tensorboard.sh '$(LOGDIR)' '$(PORT)'

@@ -16,7 +16,7 @@ import flags.optimization
 import flags.tokenization
 import flags.training
 from albert_tf import files
-from albert_tf.data.pretraining import RecordFiles, inspect_files
+from albert_tf.data.record_files import RecordFiles, inspect_files
 from albert_tf.pretraining import PretrainingRun, pretrain
 
 FLAGS = absl_flags.FLAGS

@@ -28,6 +28,7 @@ from albert_tf.training.evaluation import pad_batches, predict_logits
 from albert_tf.training.reporting import report_evaluation
 from albert_tf.training.strategy import StrategyConfig, create_strategy
 from albert_tf.training.trainer import Trainer, TrainerConfig
+from albert_tf.weights import prepare_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,10 +112,12 @@ def finetune(run: FinetuningRun) -> None:
         loading.checkpoint_prefix(run.init_checkpoint, "--init_checkpoint")
         directory = loading.directory_of(run.init_checkpoint)
         model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
-    model_directory.check_vocabulary(run.model, run.tokenizer)
     train_files = tabular.find_split(run.data_dir, "train")
     train_rows = [row for path in train_files for row in tabular.read_rows(path, run.columns)]
     labels = _sorted_labels({row.label for row in train_rows})
+    optimization = _optimization(run, len(train_rows))
+    description = _describe(run, optimization, labels)
+    model_directory.check(run.trainer.output_dir, description)
     dev_files = tabular.find_split(run.data_dir, "dev") if run.do_eval else []
     dev_rows = {path: tabular.read_rows(path, run.columns) for path in dev_files}
 
@@ -128,7 +131,6 @@ def finetune(run: FinetuningRun) -> None:
     dev_texts = {path: tokenized(rows, path) for path, rows in dev_rows.items()}
     _log_data(train_texts, labels)
 
-    optimization = _optimization(run, len(train_rows))
     strategy = create_strategy(run.strategy)
     with strategy.scope():
         task = SequenceClassificationTask(
@@ -139,25 +141,11 @@ def finetune(run: FinetuningRun) -> None:
             run.classifier_dropout,
         )
     trainer = Trainer(task, run.trainer, optimization, strategy)
-    if run.init_checkpoint and not trainer.can_resume:
-        loading.initialize_encoder(
-            task.model.encoder, run.init_checkpoint, reinitialize=run.reinitialize
-        )
-        new = ", ".join(["the head", *run.reinitialize])
-        logging.info("encoder starts from %s; random: %s", run.init_checkpoint, new)
-    elif not trainer.can_resume:
-        logging.warning("the encoder starts from RANDOM weights")
-    if not run.do_train:
-        step = trainer.restore_for_evaluation()
-    # Only now, when all that can be wrong has been found, is anything written.
-    model_directory.claim(
-        run.trainer.output_dir,
-        run.model,
-        run.tokenizer,
-        _task_description(run, labels),
-        _identity(run, optimization),
-        run.trainer.run_flags,
+    step = prepare_weights(
+        trainer, task.model.encoder, run.init_checkpoint, run.do_train, run.reinitialize
     )
+    # Only now, when all that can be wrong has been found, is anything written.
+    model_directory.claim(run.trainer.output_dir, description)
     if run.do_train:
 
         def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
@@ -167,9 +155,11 @@ def finetune(run: FinetuningRun) -> None:
 
         step = trainer.train(batches)
     results: dict[str, float] = {}
+    with strategy.scope():
+        model = task.model.in_float32()  # as it will be served
     for path, texts in dev_texts.items():
         examples = classification.evaluation_examples(texts, run.length_buckets)
-        logits = predict_logits(task.model, strategy, pad_batches(examples, run.eval_batch_size))
+        logits = predict_logits(model, strategy, pad_batches(examples, run.eval_batch_size))
         name = _dev_name(path)
         results |= {name + key: value for key, value in _metrics(logits, texts.labels).items()}
         _write_predictions(run.trainer.output_dir, path, dev_rows[path], labels, logits)
@@ -204,18 +194,10 @@ def _optimization(run: FinetuningRun, rows: int) -> OptimizationConfig:
     return dataclasses.replace(run.optimization, num_train_steps=steps, num_warmup_steps=warmup)
 
 
-def _task_description(run: FinetuningRun, labels: Sequence[str]) -> dict[str, object]:
-    return {
-        "task": "sequence_classification",
-        "labels": list(labels),
-        "max_seq_length": run.max_seq_length,
-        "truncation": run.truncation,
-        "pair": run.columns.text_b is not None,
-    }
-
-
-def _identity(run: FinetuningRun, optimization: OptimizationConfig) -> dict[str, object]:
-    return {
+def _describe(
+    run: FinetuningRun, optimization: OptimizationConfig, labels: Sequence[str]
+) -> model_directory.Description:
+    identity = {
         "optimization": dataclasses.asdict(optimization),
         "train_batch_size": run.trainer.train_batch_size,
         "random_seed": run.trainer.random_seed,
@@ -226,6 +208,16 @@ def _identity(run: FinetuningRun, optimization: OptimizationConfig) -> dict[str,
         "reinitialize": list(run.reinitialize),
         "data_dir": run.data_dir,
     }
+    task = {
+        "task": "sequence_classification",
+        "labels": list(labels),
+        "max_seq_length": run.max_seq_length,
+        "truncation": run.truncation,
+        "pair": run.columns.text_b is not None,
+    }
+    return model_directory.Description(
+        run.model, run.tokenizer, task, identity, run.trainer.run_flags
+    )
 
 
 def _dev_name(path: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import tensorflow as tf
+from absl import logging
 
 from albert_tf import model_directory
 from albert_tf.checkpoint_conversion.tf1 import load_tf1_checkpoint
@@ -17,26 +18,29 @@ from albert_tf.training.checkpointing import latest_checkpoint
 
 Model = TypeVar("Model", bound=AlbertModel)
 
+UNSEEN_IN_SHAPES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
+"""What changes a model's meaning but not the shape of any weight."""
+
 
 def load_encoder(path: str, compute_dtype: str = "float32") -> AlbertEncoder:
     """The encoder of a pretrained or fine-tuned model.
 
     Args:
-      path: a directory with albert_config.json and checkpoints, ours or official TF1 ones.
+      path: a directory with albert_config.json and checkpoints, ours or official TF1 ones, or
+        the prefix of one checkpoint in it.
       compute_dtype: "float32" or "bfloat16".
 
     Raises:
       UserError: there is no such model, or it lacks variables.
     """
-    encoder = AlbertEncoder(model_directory.load_config(path, "path"), compute_dtype)
+    encoder = AlbertEncoder(config_of(path, "path"), compute_dtype)
     initialize_encoder(encoder, path, "path")
     return encoder
 
 
 def load_pretrainer(path: str, compute_dtype: str = "float32") -> AlbertPretrainer:
     """The pretrained model with its masked-LM and sentence-order heads; as load_encoder()."""
-    config = model_directory.load_config(path, "path")
-    return _load_whole(AlbertPretrainer(config, compute_dtype), path)
+    return _load_whole(AlbertPretrainer(config_of(path, "path"), compute_dtype), path)
 
 
 def load_classifier(model_dir: str, compute_dtype: str = "float32") -> AlbertClassifier:
@@ -75,10 +79,11 @@ def initialize_encoder(
         that they have.
 
     Raises:
-      UserError: there is no checkpoint, it lacks variables of the encoder, or the encoder has no
-        variable to reinitialize under a name.
+      UserError: there is no checkpoint, it lacks variables of the encoder, its config means
+        another model, or the encoder has no variable to reinitialize under a name.
     """
     prefix = checkpoint_prefix(path, flag)
+    _check_meaning(encoder.config, path, flag)
     kept = [(variable, variable.numpy()) for variable in matching_variables(encoder, reinitialize)]
     if is_tf1_checkpoint(prefix):
         load_tf1_checkpoint(encoder, prefix, flag)
@@ -87,6 +92,28 @@ def initialize_encoder(
         _restore(tf.train.Checkpoint(model=model), prefix, flag)
     for variable, value in kept:
         variable.assign(value)
+
+
+def _check_meaning(config: AlbertConfig, path: str, flag: str) -> None:
+    """Compares a config with the one beside a checkpoint, where there is one."""
+    if not tf.io.gfile.exists(os.path.join(directory_of(path), model_directory.CONFIG_FILE)):
+        return
+    theirs = config_of(path, flag)
+    for name in UNSEEN_IN_SHAPES:
+        here, there = getattr(config, name), getattr(theirs, name)
+        if here != there:
+            raise UserError(
+                f"its {name} is {there}, the model's {here}",
+                f"{flag}={path}",
+                "use its own config: the weights mean nothing with another",
+            )
+    if config.num_hidden_layers != theirs.num_hidden_layers:
+        logging.warning(
+            "%s was trained with %d layers; here it runs %d",
+            path,
+            theirs.num_hidden_layers,
+            config.num_hidden_layers,
+        )
 
 
 def matching_variables(encoder: AlbertEncoder, parts: Sequence[str]) -> list[tf.Variable]:

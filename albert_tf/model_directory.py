@@ -11,6 +11,7 @@ metrics.jsonl, tensorboard/, eval_results.json
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -50,48 +51,66 @@ def check_same_vocabulary(directory: str, tokenizer: AlbertTokenizer, flag: str)
         )
 
 
-def claim(
-    output_dir: str,
-    config: AlbertConfig,
-    tokenizer: AlbertTokenizer,
-    task: Mapping[str, Any],
-    run: Mapping[str, Any],
-    run_flags: str,
-) -> None:
-    """Describes a new run in `output_dir`, or checks that the run there is the same.
+@dataclasses.dataclass(frozen=True)
+class Description:
+    """What a run writes into its model directory before it trains.
 
-    Args:
-      output_dir: the model directory.
+    Attributes:
       config: the model's sizes.
       tokenizer: its file is copied.
       task: what load functions and export need, as JSON values.
       run: what must not change between the parts of one run, as JSON values.
       run_flags: text of a flagfile that repeats the run.
+    """
+
+    config: AlbertConfig
+    tokenizer: AlbertTokenizer
+    task: Mapping[str, Any]
+    run: Mapping[str, Any]
+    run_flags: str
+
+    def identity(self) -> dict[str, Any]:
+        """By which runs are told apart."""
+        return {
+            **self.run,
+            "model": self.config.to_dict(),
+            "task": dict(self.task),
+            "vocabulary": {
+                "sha256": self.tokenizer.sha256,
+                "do_lower_case": self.tokenizer.do_lower_case,
+                "keep_accents": self.tokenizer.keep_accents,
+            },
+        }
+
+
+def check(output_dir: str, description: Description) -> None:
+    """Finds what is wrong before anything is loaded or written.
 
     Raises:
-      UserError: the directory holds another run, or cannot be written.
+      UserError: the directory holds another run, or the tokenizer does not fit the model.
     """
-    check_vocabulary(config, tokenizer)
-    identity = {
-        **run,
-        "model": config.to_dict(),
-        "task": dict(task),
-        "vocabulary": {
-            "sha256": tokenizer.sha256,
-            "do_lower_case": tokenizer.do_lower_case,
-            "keep_accents": tokenizer.keep_accents,
-        },
-    }
-    run_path = os.path.join(output_dir, RUN_FILE)
-    if tf.io.gfile.exists(run_path):
-        _check_same_run(files.read_json(run_path, "--output_dir"), identity, output_dir)
+    check_vocabulary(description.config, description.tokenizer)
+    path = os.path.join(output_dir, RUN_FILE)
+    if tf.io.gfile.exists(path):
+        there = files.read_json(path, "--output_dir")
+        _check_same_run(there, description.identity(), output_dir)
+
+
+def claim(output_dir: str, description: Description) -> None:
+    """Describes a new run in `output_dir`; does nothing where check() has found the same run.
+
+    Raises:
+      UserError: the directory cannot be written.
+    """
+    if tf.io.gfile.exists(os.path.join(output_dir, RUN_FILE)):
         return
     files.make_output_directory(output_dir)
-    files.write_text(os.path.join(output_dir, CONFIG_FILE), config.to_json_string())
-    tokenizer.save(output_dir)
-    files.write_json(os.path.join(output_dir, TASK_FILE), dict(task))
-    files.write_text(os.path.join(output_dir, RUN_FLAGS_FILE), run_flags)
-    files.write_json(run_path, identity)
+    config = description.config.to_json_string()
+    files.write_text(os.path.join(output_dir, CONFIG_FILE), config)
+    description.tokenizer.save(output_dir)
+    files.write_json(os.path.join(output_dir, TASK_FILE), dict(description.task))
+    files.write_text(os.path.join(output_dir, RUN_FLAGS_FILE), description.run_flags)
+    files.write_json(os.path.join(output_dir, RUN_FILE), description.identity())
 
 
 def _check_same_run(old: Mapping[str, Any], new: Mapping[str, Any], output_dir: str) -> None:

@@ -55,6 +55,14 @@ class AlbertModel(tf.keras.Model):
         """The reverse of get_config()."""
         return cls(**{**config, "config": AlbertConfig.from_dict(config["config"])})
 
+    def in_float32(self) -> AlbertModel:
+        """A model that computes in float32 with these weights: this one, or a copy."""
+        if self.step_dtype == "float32":
+            return self
+        copy = self.from_config({**self.get_config(), "compute_dtype": "float32"})
+        copy.set_weights(self.get_weights())
+        return copy
+
 
 class AlbertEncoder(AlbertModel):
     """Maps token ids to contextual vectors."""

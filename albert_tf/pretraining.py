@@ -6,12 +6,11 @@ import dataclasses
 import os
 
 import tensorflow as tf
-from absl import logging
 
 from albert_tf import loading, model_directory
 from albert_tf.config import AlbertConfig
 from albert_tf.data import pretraining as records_reader
-from albert_tf.data.pretraining import RecordFiles
+from albert_tf.data.record_files import RecordFiles
 from albert_tf.errors import UserError
 from albert_tf.optimization import OptimizationConfig
 from albert_tf.tasks.pretraining import PretrainingTask, accuracy_interval
@@ -20,6 +19,7 @@ from albert_tf.training.evaluation import evaluate, pad_batches
 from albert_tf.training.reporting import report_evaluation
 from albert_tf.training.strategy import StrategyConfig, create_strategy
 from albert_tf.training.trainer import Trainer, TrainerConfig
+from albert_tf.weights import prepare_weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,35 +75,31 @@ def pretrain(run: PretrainingRun) -> None:
     """
     output_dir = run.trainer.output_dir
     _check_vocabularies(run)
-    model_directory.check_vocabulary(run.model, run.tokenizer)
+    description = _describe(run)
+    model_directory.check(output_dir, description)
     strategy = create_strategy(run.strategy)
     with strategy.scope():
         task = PretrainingTask(run.model, run.compute_dtype, run.trainer.random_seed)
     trainer = Trainer(task, run.trainer, run.optimization, strategy)
-    if run.init_checkpoint and not trainer.can_resume:
-        loading.initialize_encoder(task.model.encoder, run.init_checkpoint)
-        logging.info("encoder starts from %s", run.init_checkpoint)
-    if not run.do_train:
-        step = trainer.restore_for_evaluation()
+    step = prepare_weights(trainer, task.model.encoder, run.init_checkpoint, run.do_train)
     # Only now, when all that can be wrong has been found, is anything written.
-    model_directory.claim(
-        output_dir,
-        run.model,
-        run.tokenizer,
-        _task_description(run),
-        _identity(run),
-        run.trainer.run_flags,
-    )
+    model_directory.claim(output_dir, description)
     if run.do_train:
 
         def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
             return records_reader.training_batches(
-                run.train, batch_size, skip_batches, run.trainer.random_seed
+                run.train,
+                run.model.vocab_size,
+                batch_size,
+                skip_batches,
+                run.trainer.random_seed,
             )
 
-        step = trainer.train(batches)
+        with records_reader.faults_named(run.train, run.model.vocab_size):
+            step = trainer.train(batches)
     if run.eval:
-        results = _evaluate(run, task, strategy)
+        with records_reader.faults_named(run.eval, run.model.vocab_size):
+            results = _evaluate(run, task, strategy)
         report_evaluation(output_dir, step, results)
 
 
@@ -121,12 +117,8 @@ def _check_vocabularies(run: PretrainingRun) -> None:
         model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
 
 
-def _task_description(run: PretrainingRun) -> dict[str, object]:
-    return {"task": "pretraining", "max_seq_length": run.train.max_seq_length}
-
-
-def _identity(run: PretrainingRun) -> dict[str, object]:
-    return {
+def _describe(run: PretrainingRun) -> model_directory.Description:
+    identity = {
         "optimization": dataclasses.asdict(run.optimization),
         "train_batch_size": run.trainer.train_batch_size,
         "random_seed": run.trainer.random_seed,
@@ -135,13 +127,18 @@ def _identity(run: PretrainingRun) -> dict[str, object]:
         "input_files": [os.path.basename(path) for path in run.train.files],
         "records": run.train.fingerprint(),
     }
+    task = {"task": "pretraining", "max_seq_length": run.train.max_seq_length}
+    return model_directory.Description(
+        run.model, run.tokenizer, task, identity, run.trainer.run_flags
+    )
 
 
 def _evaluate(
     run: PretrainingRun, task: PretrainingTask, strategy: tf.distribute.Strategy
 ) -> dict[str, float]:
     limit = run.max_eval_steps * run.eval_batch_size
-    examples = records_reader.evaluation_examples(run.eval).take(limit)
+    examples = records_reader.evaluation_examples(run.eval, run.model.vocab_size)
+    examples = examples.take(limit)
     results = evaluate(task, strategy, pad_batches(examples, run.eval_batch_size))
     statistics = records_reader.label_statistics(examples, run.model.vocab_size)
     low, high = accuracy_interval(results["sentence_order_accuracy"], statistics["records"])

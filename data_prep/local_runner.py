@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import psutil
 import tensorflow as tf
 import tqdm
 from absl import logging
@@ -25,8 +24,10 @@ from absl import logging
 from albert_tf.errors import UserError
 from albert_tf.tokenization import AlbertTokenizer
 from data_prep import manifest as manifests
+from data_prep.counts import summarize, warn_of_oddities
 from data_prep.documents import ReadingReport, read_documents
 from data_prep.instances import Counts, InstanceConfig, InstanceMaker, document_digest
+from data_prep.process_memory import tree_memory_mb
 from data_prep.shuffled_shards import RecordSpill, write_shard
 from data_prep.worker_pool import WorkerPool
 
@@ -114,12 +115,12 @@ def run(
             ) from error
     manifest = description | {
         "counts": dict(sorted(counts.items())),
-        "statistics": manifests.summarize(counts, config.max_seq_length),
+        "statistics": summarize(counts, config.max_seq_length),
         "shards": shards,
     }
     tokenizer.save(runner.output_dir)
     manifests.finish(runner.output_dir, manifest)
-    manifests.warn_of_oddities(counts, config)
+    warn_of_oddities(counts, config)
     return manifest
 
 
@@ -240,7 +241,7 @@ class _Progress:
         )
         self._interval = interval
         self._started = self._shown = time.monotonic()
-        self.peak_megabytes = 0
+        self.peak_megabytes = 0.0
 
     def __enter__(self) -> _Progress:
         return self
@@ -253,15 +254,11 @@ class _Progress:
         now = time.monotonic()
         if now - self._shown > self._interval or not self.peak_megabytes:
             self._shown = now
-            process = psutil.Process()
-            resident = 0
-            for member in [process, *process.children(recursive=True)]:
-                with contextlib.suppress(psutil.Error):
-                    resident += member.memory_info().rss
-            self.peak_megabytes = max(self.peak_megabytes, resident >> 20)
+            resident = tree_memory_mb()
+            self.peak_megabytes = max(self.peak_megabytes, resident)
             rate = records / max(1e-3, now - self._started)
             self._bar.set_postfix_str(
-                f"{records} records, {rate:.0f}/s, {resident >> 20} MB memory",
+                f"{records} records, {rate:.0f}/s, {resident:.0f} MB memory",
                 refresh=False,
             )
         self._bar.update(bytes_read - self._bar.n)

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow as tf
 
-from albert_tf.data.record_schema import PREDICTION_WEIGHTS, SENTENCE_LABEL
+from albert_tf.data.record_schema import PREDICTION_WEIGHTS, SENTENCE_LABEL, compression_of
 from albert_tf.errors import UserError
 from albert_tf.tokenization import MASK_ID, AlbertTokenizer
 
 Record = Mapping[str, np.ndarray]
-
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 def read_records(paths: Sequence[str]) -> Iterator[Record]:
@@ -24,10 +22,9 @@ def read_records(paths: Sequence[str]) -> Iterator[Record]:
       UserError: a file is damaged or holds something else.
     """
     for path in paths:
-        with tf.io.gfile.GFile(path, "rb") as handle:
-            compression = "GZIP" if handle.read(2) == _GZIP_MAGIC else ""
         try:
-            for record in tf.data.TFRecordDataset(path, compression).as_numpy_iterator():
+            dataset = tf.data.TFRecordDataset(path, compression_of(path))
+            for record in dataset.as_numpy_iterator():
                 features = tf.train.Example.FromString(record).features.feature
                 yield {name: _values(feature) for name, feature in features.items()}
         except (tf.errors.OpError, ValueError) as error:
@@ -56,7 +53,18 @@ def original_ids(record: Record) -> np.ndarray:
 
 
 def render(record: Record, tokenizer: AlbertTokenizer) -> str:
-    """The pieces of a record on one line; a masked piece shows as {original>what stands there}."""
+    """The pieces of a record on one line; a masked piece shows as {original>what stands there}.
+
+    Raises:
+      UserError: the record was made with a larger vocabulary.
+    """
+    largest = max(original_ids(record).max(), record["input_ids"].max())
+    if largest >= tokenizer.vocab_size:
+        raise UserError(
+            f"has {tokenizer.vocab_size} pieces, a record holds piece {largest}",
+            tokenizer.spm_model_file,
+            "use the vocabulary that the records were made with",
+        )
     shown = [tokenizer.id_to_piece(piece) for piece in original_ids(record)]
     for position in predictions(record)[0]:
         shown[position] = (

@@ -7,8 +7,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
-import psutil
+from data_prep.process_memory import tree_memory_mb
 
 SAMPLING_SECONDS = 0.5
 
@@ -21,41 +22,44 @@ MALLOC_SETTINGS = {
 }
 
 
-def run_measured(command: Sequence[str]) -> tuple[int, float, float]:
-    """Runs a command to its end.
+class Finished(NamedTuple):
+    """What a command came to.
 
-    Returns:
-      Exit status, wall seconds, and the most memory in MB that it and its children held together.
+    Attributes:
+      status: its exit status.
+      seconds: wall time.
+      peak_memory_mb: the most memory that it and its children held together.
+      output: its standard output.
     """
+
+    status: int
+    seconds: float
+    peak_memory_mb: float
+    output: str
+
+
+def run_measured(command: Sequence[str]) -> Finished:
+    """Runs a command to its end and passes on what it prints."""
     start = time.monotonic()
-    with subprocess.Popen(command, env=MALLOC_SETTINGS | os.environ) as process:
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, env=MALLOC_SETTINGS | os.environ, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as process:
         peak = [0.0]
         watcher = threading.Thread(target=_watch, args=(process, peak), daemon=True)
         watcher.start()
         try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                lines.append(line)
             status = process.wait()
         except KeyboardInterrupt:  # the child has it too and stops by itself
             status = process.wait()
         watcher.join()
-    return status, time.monotonic() - start, peak[0]
+    return Finished(status, time.monotonic() - start, peak[0], "".join(lines))
 
 
 def _watch(process: subprocess.Popen, peak: list[float]) -> None:
     while process.poll() is None:
-        peak[0] = max(peak[0], _tree_memory_mb(process.pid))
+        peak[0] = max(peak[0], tree_memory_mb(process.pid))
         time.sleep(SAMPLING_SECONDS)
-
-
-def _tree_memory_mb(pid: int) -> float:
-    try:
-        root = psutil.Process(pid)
-        tree = [root, *root.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return 0.0
-    total = 0
-    for process in tree:
-        try:
-            total += process.memory_info().rss
-        except psutil.NoSuchProcess:
-            continue
-    return total / 1e6

@@ -14,7 +14,11 @@ import pathlib
 import shlex
 import shutil
 import sys
+from typing import NoReturn
 
+from flags import missing_package  # noqa: F401  before any package that may be missing
+
+# isort: split
 from absl import app, flags
 
 from quickstart.process import run_measured
@@ -54,8 +58,12 @@ class Quickstart:
         """A path below the run's directory."""
         return str(self.directory / name)
 
-    def step(self, stage: str, script: str, **arguments: object) -> None:
-        """Shows and runs one script with absl flags; stops the quickstart if it fails."""
+    def step(self, stage: str, script: str, **arguments: object) -> str:
+        """Shows and runs one script with absl flags; stops the quickstart if it fails.
+
+        Returns:
+          What the script printed.
+        """
         values: list[str] = []
         for name, value in arguments.items():
             for one in value if isinstance(value, tuple) else (value,):
@@ -65,16 +73,16 @@ class Quickstart:
         print(
             f"\n=== {stage}\n$ " + " \\\n    ".join([shown, *map(shlex.quote, values)]), flush=True
         )
-        status, seconds, memory = run_measured([sys.executable, *program, *values])
-        if status:
-            print(
-                f"error: the step failed with status {status}: {stage}: see above; "
+        finished = run_measured([sys.executable, *program, *values])
+        if status := finished.status:
+            _fail(
+                f"the step failed with status {status}: {stage}: see above; "
                 "`make quickstart` goes on from there",
-                file=sys.stderr,
+                status if status in (1, 2) else 1,
             )
-            sys.exit(status if status in (1, 2) else 1)
-        self.seconds[stage] = round(self.seconds.get(stage, 0) + seconds, 1)
-        self.peak_memory_mb = max(self.peak_memory_mb, memory)
+        self.seconds[stage] = round(self.seconds.get(stage, 0) + finished.seconds, 1)
+        self.peak_memory_mb = max(self.peak_memory_mb, finished.peak_memory_mb)
+        return finished.output
 
     def results(self, model: str) -> dict:
         """The evaluation of one of the run's models."""
@@ -149,22 +157,24 @@ def classify(run: Quickstart) -> dict:
         **start,
     )
     exports = run.path(f"{model}_saved_model")
-    run.step("export", "export_savedmodel.py", model_dir=run.path(model), output_dir=exports)
-    run.step("prediction", "predict.py", saved_model=exports, text=README_TEXTS)
-    newest = max((p for p in pathlib.Path(exports).iterdir() if p.name.isdecimal()), key=_version)
+    saved_model = run.step(
+        "export", "export_savedmodel.py", model_dir=run.path(model), output_dir=exports
+    ).strip()
+    run.step("prediction", "predict.py", saved_model=saved_model, text=README_TEXTS)
     results = run.results(model)
     return {
         "imdb_accuracy": results["imdb_accuracy"],
         "imdb_baseline": results["imdb_majority_baseline"],
         "rotten_tomatoes_accuracy": results["rotten_tomatoes_accuracy"],
         "rotten_tomatoes_baseline": results["rotten_tomatoes_majority_baseline"],
-        "saved_model": str(newest),
+        "saved_model": saved_model,
         "model_dir": run.path(model),
     }
 
 
-def _version(path: pathlib.Path) -> int:
-    return int(path.name)
+def _fail(message: str, status: int) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(status)
 
 
 def _parse_flags(argv: list[str]) -> list[str]:
@@ -172,17 +182,33 @@ def _parse_flags(argv: list[str]) -> list[str]:
     try:
         return FLAGS(argv)
     except flags.Error as error:
-        print(f"error: unusable flag: {' '.join(str(error).split())}: see `make`", file=sys.stderr)
-        sys.exit(2)
+        _fail(f"unusable flag: {' '.join(str(error).split())}: see `make`", 2)
+
+
+def _check_flags() -> None:
+    """Refuses what would have no effect."""
+    if FLAGS.corpus and FLAGS.init == "random":
+        _fail("only pretraining runs on your own files: INIT=random: drop INIT or CORPUS", 2)
+    if FLAGS["language"].present and not FLAGS.corpus:
+        _fail("the reviews are English: LANGUAGE: drop it, or name your files in CORPUS", 2)
+
+
+def _run_name() -> str:
+    """A directory for each corpus, language and vocabulary size."""
+    name = "reviews"
+    if FLAGS.corpus:
+        name = "own_" + hashlib.sha256(FLAGS.corpus.encode()).hexdigest()[:8]
+    for flag in ("language", "vocab_size"):
+        if FLAGS[flag].value != FLAGS[flag].default:
+            name += f"_{FLAGS[flag].value}"
+    return name
 
 
 def main(argv: list[str]) -> None:
     """Runs all steps and sums up."""
     del argv
-    name = "reviews"
-    if FLAGS.corpus:
-        name = "own_" + hashlib.sha256(FLAGS.corpus.encode()).hexdigest()[:8]
-    run = Quickstart(ROOT / name)
+    _check_flags()
+    run = Quickstart(ROOT / _run_name())
     summary: dict = {"init": FLAGS.init, "spm_model_file": run.path("vocabulary/spm.model")}
     with_pretraining = FLAGS.init == "pretrained" or bool(FLAGS.corpus)
     prepare(run, with_pretraining)

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 import albert_tf
-from albert_tf.data.pretraining import inspect_files
+from albert_tf.data.record_files import inspect_files
 from albert_tf.data.tabular import Columns
 from albert_tf.errors import UserError
 from albert_tf.finetuning import FinetuningRun, finetune
@@ -134,6 +134,9 @@ class RunsTest(tf.test.TestCase):
         self.assertAllEqual(
             encoder(batch)["sequence_output"], pretrainer.encoder(batch)["sequence_output"]
         )
+        by_prefix = albert_tf.load_encoder(os.path.join(self.pretrained, "ckpt-10"))
+        for one, other in zip(by_prefix.weights, encoder.weights, strict=True):
+            self.assertAllEqual(one, other)
         fine_tuned = albert_tf.load_encoder(self.finetuned)
         self.assertEqual(fine_tuned(batch)["sequence_output"].shape, [2, SEQ_LENGTH, 32])
 
@@ -170,10 +173,18 @@ class RunsTest(tf.test.TestCase):
         self.assertAllClose(np.mean(right), results["long_accuracy"])
 
     def test_the_served_model_agrees_with_the_evaluation(self):
-        predictor = Predictor(export_classifier(self.finetuned, self.directory("export")))
+        self.assert_served_as_evaluated(self.finetuned)
+
+    def test_a_model_trained_in_bfloat16_is_evaluated_as_it_is_served(self):
+        output_dir = os.path.join(self.root, "bfloat16")
+        finetune(self.finetuning_run(output_dir, compute_dtype="bfloat16", num_train_steps=5))
+        self.assert_served_as_evaluated(output_dir)
+
+    def assert_served_as_evaluated(self, model_dir: str) -> None:
+        predictor = Predictor(export_classifier(model_dir, self.create_tempdir().full_path))
         with open(os.path.join(self.reviews, "dev_long.jsonl")) as handle:
             rows = [json.loads(line) for line in handle]
-        with open(os.path.join(self.finetuned, "predictions_dev_long.jsonl")) as handle:
+        with open(os.path.join(model_dir, "predictions_dev_long.jsonl")) as handle:
             predictions = [json.loads(line) for line in handle]
         for answer, row in zip(predictor.predict(rows), predictions, strict=True):
             self.assertEqual(answer["label"], row["prediction"])
@@ -181,8 +192,12 @@ class RunsTest(tf.test.TestCase):
 
     def test_the_same_command_again_changes_nothing(self):
         before = self.results(self.finetuned)
+        with open(os.path.join(self.finetuned, "metrics.jsonl")) as handle:
+            metrics = handle.read()
         finetune(self.finetuning_run(self.finetuned))
         self.assertEqual(self.results(self.finetuned), before)
+        with open(os.path.join(self.finetuned, "metrics.jsonl")) as handle:
+            self.assertEqual(handle.read(), metrics)
 
     def test_another_run_in_the_same_directory_is_refused(self):
         changed = OptimizationConfig("lamb", 0.02, 10, 2)
@@ -203,6 +218,12 @@ class RunsTest(tf.test.TestCase):
             with self.assertRaisesRegex(UserError, message):
                 pretrain(self.pretraining_run(output_dir, init_checkpoint=checkpoint))
             self.assertFalse(os.path.exists(output_dir))
+
+    def test_a_checkpoint_that_means_another_model_is_refused(self):
+        output_dir = os.path.join(self.root, "never")
+        with self.assertRaisesRegex(UserError, "its num_attention_heads is 2, the model's 4"):
+            finetune(self.finetuning_run(output_dir, model=tiny_config(num_attention_heads=4)))
+        self.assertFalse(os.path.exists(output_dir))
 
     def test_other_mistakes_stop_before_anything_is_written(self):
         output_dir = os.path.join(self.root, "never")

@@ -1,19 +1,39 @@
 """The entry scripts as a user meets them: exit status and one line for what is wrong."""
 
+import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import tensorflow as tf
 from absl.testing import parameterized
 
 from tests.shared_data import REPOSITORY, TEST_DATA
+from tests.tiny_models import tiny_config, write_records
+from tests.tiny_vocabulary import tiny_spm_model_file
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess:
+def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=REPOSITORY, capture_output=True, text=True, timeout=300
+        [sys.executable, *arguments],
+        cwd=REPOSITORY,
+        env=os.environ | (env or {}),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
+
+
+def read_metrics(path: str) -> list[dict[str, float]]:
+    """What each line of a metrics file says, but for kind and rates; [] if there is no file."""
+    if not os.path.exists(path):
+        return []
+    with open(path) as handle:
+        lines = [json.loads(line) for line in handle if line.endswith("\n")]
+    ignored = ("kind", "steps_per_second", "sequences_per_second")
+    return [{k: v for k, v in line.items() if k not in ignored} for line in lines]
 
 
 class ScriptsTest(parameterized.TestCase, tf.test.TestCase):
@@ -38,6 +58,52 @@ class ScriptsTest(parameterized.TestCase, tf.test.TestCase):
         self.assertStartsWith(result.stderr, "error: ")
         self.assertLen(result.stderr.splitlines(), 1)
         self.assertIn(message, result.stderr)
+
+    def test_a_missing_package_is_one_line_and_status_2(self):
+        blocked = self.create_tempdir().full_path
+        # A package of this name that cannot be imported, before the real one on the path.
+        os.makedirs(os.path.join(blocked, "tensorflow_addons"))
+        with open(os.path.join(blocked, "tensorflow_addons", "__init__.py"), "w") as handle:
+            handle.write("raise ModuleNotFoundError('x', name='tensorflow_addons')")
+        result = run("run_pretraining.py", "--help", env={"PYTHONPATH": blocked})
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertLen(result.stderr.splitlines(), 1)
+        self.assertStartsWith(result.stderr, "error: is not installed: the package tensorflow_add")
+
+    def test_a_run_that_is_killed_ends_as_the_unbroken_one(self):
+        records, config = self.create_tempdir().full_path, self.create_tempfile().full_path
+        write_records(records, rows=40)
+        with open(config, "w") as handle:
+            handle.write(tiny_config(hidden_dropout_prob=0.1).to_json_string())
+        unbroken, killed = (self.create_tempdir().full_path for _ in range(2))
+        command = [
+            "run_pretraining.py",
+            f"--input_file={records}/*.tfrecord",
+            f"--albert_config_file={config}",
+            f"--spm_model_file={tiny_spm_model_file()}",
+            "--train_batch_size=8",
+            "--num_train_steps=60",
+            "--num_warmup_steps=5",
+            "--learning_rate=0.01",
+            "--iterations_per_loop=4",
+            "--save_checkpoints_steps=20",
+        ]
+        self.assertEqual(run(*command, f"--output_dir={unbroken}").returncode, 0)
+        with subprocess.Popen(
+            [sys.executable, *command, f"--output_dir={killed}"],
+            cwd=REPOSITORY,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            path = os.path.join(killed, "metrics.jsonl")
+            while process.poll() is None and len(read_metrics(path)) < 6:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+        self.assertBetween(len(read_metrics(path)), 6, 14)
+        self.assertEqual(run(*command, f"--output_dir={killed}").returncode, 0)
+        expected = read_metrics(os.path.join(unbroken, "metrics.jsonl"))
+        self.assertLen(expected, 15)
+        for one, other in zip(expected, read_metrics(path), strict=True):
+            self.assertAllClose(one, other, atol=1e-6)
 
     def test_help_is_no_failure(self):
         result = run("run_pretraining.py", "--help")

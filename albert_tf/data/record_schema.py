@@ -26,6 +26,14 @@ SENTENCE_LABEL = "next_sentence_labels"
 MANIFEST = "manifest.json"
 """Every data directory describes itself in this file."""
 
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def compression_of(path: str) -> str:
+    """The compression of a shard, "" or "GZIP", as tf.data.TFRecordDataset wants it."""
+    with tf.io.gfile.GFile(path, "rb") as handle:
+        return "GZIP" if handle.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC else ""
+
 
 def parsing_spec(
     max_seq_length: int, max_predictions_per_seq: int

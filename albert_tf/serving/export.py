@@ -149,10 +149,12 @@ def serving_module(
     module.model_variables = classifier.trainable_variables
     module.text_encoder = encoder
     if task["pair"]:
-        module.serve_text = tf.function(answer_text, [text_spec, text_b_spec])
+        module.serve_text = tf.function(answer_text, [text_spec, text_b_spec], autograph=False)
     else:
-        module.serve_text = tf.function(lambda text: answer_text(text, None), [text_spec])
-    module.serve_ids = tf.function(answer, ids_specs)
+        module.serve_text = tf.function(
+            lambda text: answer_text(text, None), [text_spec], autograph=False
+        )
+    module.serve_ids = tf.function(answer, ids_specs, autograph=False)
     return module
 
 

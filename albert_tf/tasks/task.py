@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import tensorflow as tf
 
 from albert_tf.models import AlbertModel
+from albert_tf.tasks.cross_entropy import cross_entropy
 
 Batch = dict[str, tf.Tensor]
 
@@ -55,7 +56,7 @@ def weighted_cross_entropy(
     logits: tf.Tensor, labels: tf.Tensor, weights: tf.Tensor, epsilon: float = 0.0
 ) -> Ratio:
     """Cross entropy of labels [...] under logits [..., classes]."""
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits)
+    losses = cross_entropy(logits, labels)
     return Ratio(tf.reduce_sum(losses * weights), tf.reduce_sum(weights), epsilon)
 
 

@@ -39,11 +39,6 @@ class RunCheckpoint:
         """Updates done so far."""
         return int(self._optimizer.iterations.numpy())
 
-    @property
-    def exists(self) -> bool:
-        """Whether there is a checkpoint to restore."""
-        return self._manager.latest_checkpoint is not None
-
     def restore_latest(self) -> bool:
         """Restores the newest checkpoint, if there is one.
 

@@ -9,7 +9,11 @@ import tensorflow as tf
 
 from albert_tf.models import AlbertModel
 from albert_tf.tasks.task import EXAMPLE_WEIGHTS, Batch, Task
+from albert_tf.training.input import untuned
 from albert_tf.training.trainer import ratio_values, stack_ratios
+
+EVALUATION_PREFETCH = 4
+"""Batches made ahead."""
 
 
 def evaluate(
@@ -27,7 +31,7 @@ def evaluate(
     """
     names = (*task.loss_names, *task.metric_names)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(batch: Batch) -> tf.Tensor:
         outputs = task.model(batch, training=False)
         ratios = {**task.losses(batch, outputs), **task.metrics(batch, outputs)}
@@ -44,7 +48,7 @@ def predict_logits(
 ) -> np.ndarray:
     """The model's logits for every row of a padded dataset, float32 [rows, labels], in order."""
 
-    @tf.function
+    @tf.function(autograph=False)
     def step(batch: Batch) -> tuple[tf.Tensor, tf.Tensor]:
         return model(batch, training=False)["logits"], batch[EXAMPLE_WEIGHTS]
 
@@ -95,4 +99,5 @@ def pad_batches(dataset: tf.data.Dataset, batch_size: int) -> tf.data.Dataset:
 
         return tf.nest.map_structure(fill_one, batch)
 
-    return dataset.map(weigh).batch(batch_size).map(fill).prefetch(tf.data.AUTOTUNE)
+    padded = dataset.map(weigh).batch(batch_size).map(fill)
+    return untuned(padded.prefetch(EVALUATION_PREFETCH))

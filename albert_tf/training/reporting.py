@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 from absl import logging
@@ -35,7 +36,7 @@ class Reporter:
         self._sequences_per_step = sequences_per_step
         self._start_step = self._last_step = start_step
         self._last_time: float | None = None
-        self._drop_lines_after(start_step)
+        _keep(self._metrics_path, lambda line: line["step"] <= start_step)
         self._summaries = tf.summary.create_file_writer(os.path.join(output_dir, SUMMARIES))
         self._bar = tqdm(
             total=num_train_steps, initial=start_step, unit="step", disable=None, smoothing=0.1
@@ -74,18 +75,15 @@ class Reporter:
             parts.append(f"{rates['sequences_per_second']:.1f} sequences/s  ETA {days}{eta}")
         return "  ".join(parts)
 
-    def _drop_lines_after(self, step: int) -> None:
-        if not tf.io.gfile.exists(self._metrics_path):
-            return
-        with tf.io.gfile.GFile(self._metrics_path, "r") as handle:
-            lines = handle.read().splitlines()
-        kept = [line for line in lines if _step_of(line) <= step]
-        files.write_text(self._metrics_path, "".join(line + "\n" for line in kept))
-
 
 def report_evaluation(output_dir: str, step: int, metrics: Mapping[str, float]) -> None:
-    """Reports metrics of held-out data, and keeps them in eval_results.json."""
-    _append(os.path.join(output_dir, METRICS_FILE), step, "eval", metrics)
+    """Reports metrics of held-out data, and keeps them in eval_results.json.
+
+    An earlier evaluation of the same step is replaced.
+    """
+    path = os.path.join(output_dir, METRICS_FILE)
+    _keep(path, lambda line: (line["step"], line["kind"]) != (step, "eval"))
+    _append(path, step, "eval", metrics)
     summaries = tf.summary.create_file_writer(os.path.join(output_dir, SUMMARIES))
     _summarize(summaries, step, "eval", metrics)
     summaries.close()
@@ -94,6 +92,21 @@ def report_evaluation(output_dir: str, step: int, metrics: Mapping[str, float]) 
     )
     shown = "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
     logging.info("evaluation at step %d: %s", step, shown)
+
+
+def _keep(path: str, wanted: Callable[[dict], bool]) -> None:
+    """Drops the other lines of a metrics file, and one cut short when its process was killed."""
+    if not tf.io.gfile.exists(path):
+        return
+    with tf.io.gfile.GFile(path, "r") as handle:
+        lines = handle.read().splitlines()
+    kept = []
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError):
+            if wanted(json.loads(line)):
+                kept.append(line + "\n")
+    if len(kept) < len(lines):
+        files.write_text(path, "".join(kept))
 
 
 def _append(path: str, step: int, kind: str, metrics: Mapping[str, float]) -> None:
@@ -107,10 +120,3 @@ def _summarize(
     with writer.as_default(step=step):
         for name, value in metrics.items():
             tf.summary.scalar(f"{kind}/{name}", value)
-
-
-def _step_of(line: str) -> float:
-    try:
-        return json.loads(line)["step"]
-    except (ValueError, KeyError):  # a line cut short when the process was killed
-        return float("inf")

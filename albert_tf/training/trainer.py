@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -14,10 +14,8 @@ from albert_tf.errors import RunError, UserError
 from albert_tf.optimization import OptimizationConfig, create_optimizer
 from albert_tf.tasks.task import Batch, Ratio, Task
 from albert_tf.training.checkpointing import RunCheckpoint
+from albert_tf.training.input import DatasetFunction, training_iterator
 from albert_tf.training.reporting import Reporter
-
-DatasetFunction = Callable[[int, int], tf.data.Dataset]
-"""(batch size of a replica, batches to skip) -> batches of static shape, without end."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +79,7 @@ class Trainer:
                 f"choose a multiple of {replicas}",
             )
         self._task = task
-        self._config = config
+        self.config = config
         self._optimization = optimization
         self._strategy = strategy
         with strategy.scope():
@@ -95,13 +93,16 @@ class Trainer:
         self._names = (*task.loss_names, *task.metric_names, "gradient_norm")
         self._train_loop = tf.function(self._steps)
 
-    @property
-    def can_resume(self) -> bool:
-        """Whether the output directory holds a checkpoint, which train() goes on from."""
-        return self.checkpoint.exists
+    def restore(self) -> bool:
+        """Goes to the newest checkpoint in the output directory, if there is one.
+
+        Raises:
+          UserError: it does not fit the model.
+        """
+        return self.checkpoint.restore_latest()
 
     def train(self, dataset_fn: DatasetFunction) -> int:
-        """Runs all steps that are left, from the newest checkpoint or the weights as they are.
+        """Runs all steps that are left, from the weights as they are; see restore().
 
         Args:
           dataset_fn: makes the input; see DatasetFunction.
@@ -112,15 +113,18 @@ class Trainer:
         Raises:
           RunError: a loss or gradient is not finite; the last good checkpoint is kept.
         """
-        config, last = self._config, self._optimization.num_train_steps
-        if self.checkpoint.restore_latest():
-            logging.info("resuming at step %d of %d", self.checkpoint.step, last)
+        config, last = self.config, self._optimization.num_train_steps
         step = self.checkpoint.step
         if step >= last:
             logging.info("already at step %d of %d: nothing to train", step, last)
             return step
         self._log_start(step)
-        iterator = self._iterator(dataset_fn, int(self.checkpoint.input_position.numpy()))
+        iterator = training_iterator(
+            self._strategy,
+            dataset_fn,
+            config.train_batch_size,
+            int(self.checkpoint.input_position.numpy()),
+        )
         reporter = Reporter(config.output_dir, last, step, config.train_batch_size)
         try:
             while step < last:
@@ -135,18 +139,6 @@ class Trainer:
         finally:
             reporter.close()
         return step
-
-    def restore_for_evaluation(self) -> int:
-        """Restores the newest checkpoint and returns its step.
-
-        Raises:
-          UserError: there is none.
-        """
-        if not self.checkpoint.restore_latest():
-            raise UserError(
-                "holds no checkpoint", f"--output_dir={self._config.output_dir}", "train first"
-            )
-        return self.checkpoint.step
 
     def _log_start(self, step: int) -> None:
         excluded = [v.name for v in self._variables if self.optimizer.is_excluded(v.name)]
@@ -167,21 +159,6 @@ class Trainer:
             self._optimization.clip_norm,
         )
 
-    def _iterator(self, dataset_fn: DatasetFunction, position: int) -> Iterator[Batch]:
-        replicas = self._strategy.num_replicas_in_sync
-        batch_size = self._config.train_batch_size // replicas
-
-        def for_host(context: tf.distribute.InputContext) -> tf.data.Dataset:
-            # A replica takes every replicas-th batch; hosts share the work the same way.
-            dataset = dataset_fn(batch_size, position * replicas)
-            dataset = dataset.shard(context.num_input_pipelines, context.input_pipeline_id)
-            # Deleting an iterator waits for the tuner's thread, which sleeps for up to a minute.
-            options = tf.data.Options()
-            options.autotune.enabled = False
-            return dataset.with_options(options)
-
-        return iter(self._strategy.distribute_datasets_from_function(for_host))
-
     def _run_loop(self, iterator: Iterator[Batch], count: int, step: int) -> dict[str, float]:
         sums = self._train_loop(iterator, tf.constant(count)).numpy()
         metrics = ratio_values(self._names, sums)
@@ -189,7 +166,7 @@ class Trainer:
         if bad:
             raise RunError(
                 f"{', '.join(bad)} not finite: between step {step} and {step + count} in "
-                f"{self._config.output_dir}: lower --learning_rate or raise --num_warmup_steps; "
+                f"{self.config.output_dir}: lower --learning_rate or raise --num_warmup_steps; "
                 "the last checkpoint is kept"
             )
         return metrics
@@ -203,6 +180,8 @@ class Trainer:
             sums += self._strategy.experimental_local_results(per_replica)[0]
         return sums
 
+    # AutoGraph has nothing to do in a model, and takes seconds to find that out.
+    @tf.autograph.experimental.do_not_convert
     def _replica_step(self, batch: Batch) -> tf.Tensor:
         """One replica's part of an update."""
         replica = tf.distribute.get_replica_context()
@@ -235,7 +214,7 @@ class Trainer:
     def _dropout_seed(self) -> tf.Tensor:
         """int32 [2], another for each step and replica."""
         fold_in = tf.random.experimental.stateless_fold_in
-        seed = tf.constant([self._config.random_seed, 0], tf.int32)
+        seed = tf.constant([self.config.random_seed, 0], tf.int32)
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         replica_id = tf.distribute.get_replica_context().replica_id_in_sync_group
         return fold_in(seed, tf.cast(replica_id, tf.int32))

@@ -5,14 +5,16 @@ import tensorflow as tf
 
 from albert_tf.data.pretraining import (
     evaluation_examples,
-    inspect_files,
+    faults_named,
     label_statistics,
     training_batches,
 )
+from albert_tf.data.record_files import inspect_files
 from albert_tf.errors import UserError
 from albert_tf.training.evaluation import pad_batches
 from tests.shared_data import shared_path
 from tests.tiny_models import PREDICTIONS, SEQ_LENGTH, pretraining_arrays, write_records
+from tests.tiny_vocabulary import VOCAB_SIZE
 
 
 def keys(batch) -> list[bytes]:
@@ -28,8 +30,8 @@ class PretrainingRecordsTest(tf.test.TestCase):
         self.records = inspect_files(self.shards, "--input_file")
 
     def take(self, count, skip=0, seed=1):
-        batches = training_batches(self.records, 5, skip, seed).take(count).as_numpy_iterator()
-        return [keys(batch) for batch in batches]
+        batches = training_batches(self.records, VOCAB_SIZE, 5, skip, seed).take(count)
+        return [keys(batch) for batch in batches.as_numpy_iterator()]
 
     def test_the_same_seed_gives_the_same_batches_and_another_others(self):
         self.assertEqual(self.take(20), self.take(20))
@@ -43,7 +45,8 @@ class PretrainingRecordsTest(tf.test.TestCase):
         self.assertLen(seen, 30)
 
     def test_evaluation_sees_every_record_once_and_pads_with_weight_zero(self):
-        batches = list(pad_batches(evaluation_examples(self.records), 8).as_numpy_iterator())
+        examples = evaluation_examples(self.records, VOCAB_SIZE)
+        batches = list(pad_batches(examples, 8).as_numpy_iterator())
         weights = np.concatenate([batch["example_weights"] for batch in batches])
         self.assertAllEqual(weights, [1.0] * 30 + [0.0] * 2)
         ids = np.concatenate([batch["input_ids"] for batch in batches])
@@ -54,7 +57,7 @@ class PretrainingRecordsTest(tf.test.TestCase):
         arrays = pretraining_arrays(30)
         masked = arrays["masked_lm_ids"][arrays["masked_lm_weights"] > 0]
         swapped = arrays["next_sentence_labels"].mean()
-        statistics = label_statistics(evaluation_examples(self.records), vocab_size=320)
+        statistics = label_statistics(evaluation_examples(self.records, VOCAB_SIZE), VOCAB_SIZE)
         self.assertEqual(statistics["records"], 30)
         self.assertAllClose(
             statistics["masked_lm_baseline"], np.bincount(masked).max() / len(masked)
@@ -76,11 +79,35 @@ class PretrainingRecordsTest(tf.test.TestCase):
             with self.assertRaisesRegex(UserError, "bad.tfrecord"):
                 inspect_files([self.shards[0], bad], "--input_file")
 
+    def test_a_shard_that_is_damaged_behind_its_first_record_is_named_when_it_is_met(self):
+        with open(self.shards[1], "r+b") as handle:
+            handle.truncate(os.path.getsize(self.shards[1]) - 10)
+        records = inspect_files(self.shards, "--input_file")
+        with (
+            self.assertRaisesRegex(UserError, f"damaged .*: {self.shards[1]}: "),
+            faults_named(records, VOCAB_SIZE),
+        ):
+            list(training_batches(records, VOCAB_SIZE, 5, 0, seed=1).take(20))
+
+    def test_ids_beyond_the_vocabulary_are_an_error_not_zeros(self):
+        with (
+            self.assertRaisesRegex(UserError, f"{self.shards[0]}: .* vocabulary of 50"),
+            faults_named(self.records, 50),
+        ):
+            list(training_batches(self.records, 50, 5, 0, seed=1).take(20))
+
+    def test_other_errors_are_not_blamed_on_the_records(self):
+        with (
+            self.assertRaisesRegex(tf.errors.InvalidArgumentError, "of the model"),
+            faults_named(self.records, VOCAB_SIZE),
+        ):
+            raise tf.errors.InvalidArgumentError(None, None, "of the model")
+
     def test_records_of_the_official_code_are_read(self):
         path = shared_path("golden/data_prep/official_128.tfrecord")
         records = inspect_files([path], "--input_file")
         self.assertEqual((records.max_seq_length, records.max_predictions_per_seq), (128, 20))
-        batch = next(training_batches(records, 4, 0, 1).as_numpy_iterator())
+        batch = next(training_batches(records, 30_000, 4, 0, 1).as_numpy_iterator())
         self.assertEqual(batch["masked_lm_weights"].shape, (4, 20))
 
 

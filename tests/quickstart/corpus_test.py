@@ -4,7 +4,6 @@ import os
 import tensorflow as tf
 
 from quickstart import corpus
-from quickstart.process import run_measured
 from tests.shared_data import TEST_DATA
 
 
@@ -38,14 +37,6 @@ class CorpusTest(tf.test.TestCase):
         self.assertGreater(len(documents), 1)
         for document in documents:
             self.assertNotEmpty(document.sentences)
-
-
-class ProcessTest(tf.test.TestCase):
-    def test_status_time_and_memory_of_a_command(self):
-        status, seconds, memory = run_measured(["sh", "-c", "sleep 1; exit 3"])
-        self.assertEqual(status, 3)
-        self.assertBetween(seconds, 1.0, 60.0)
-        self.assertGreater(memory, 0.0)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,15 @@ import os
 import shutil
 import subprocess
 import sys
+from unittest import mock
 
 import numpy as np
 import tensorflow as tf
 
 from albert_tf import loading, model_directory
-from albert_tf.errors import UserError
+from albert_tf.errors import RunError, UserError
 from albert_tf.models import AlbertClassifier
+from albert_tf.serving import export
 from albert_tf.serving.export import (
     IDS_SIGNATURE,
     TEXT_SIGNATURE,
@@ -37,7 +39,8 @@ def write_model(directory: str, pair: bool = False) -> str:
         "pair": pair,
     }
     tokenizer = AlbertTokenizer(tiny_spm_model_file())
-    model_directory.claim(directory, config, tokenizer, task, {}, "")
+    description = model_directory.Description(config, tokenizer, task, {}, "")
+    model_directory.claim(directory, description)
     model = AlbertClassifier(config, len(LABELS), seed=4)
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1)
     manager.save()
@@ -113,6 +116,16 @@ class ExportTest(tf.test.TestCase):
         self.assertEqual([os.path.basename(path) for path in (first, second)], ["1", "2"])
         self.assertEqual(latest_version(exports), second)
         self.assertCountEqual(os.listdir(exports), ["1", "2"])
+
+    def test_an_export_that_answers_differently_is_not_kept(self):
+        exports = os.path.join(self.root, "different")
+        original = export._probabilities
+        with (
+            mock.patch.object(export, "_probabilities", lambda *args: original(*args) + 1e-3),
+            self.assertRaisesRegex(RunError, "off by .*: not kept"),
+        ):
+            export_classifier(self.model_dir, exports)
+        self.assertEmpty(os.listdir(exports))
 
     def test_the_model_card_says_where_it_comes_from(self):
         card = read_model_card(self.path)

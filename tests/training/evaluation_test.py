@@ -2,12 +2,14 @@ import numpy as np
 import tensorflow as tf
 from absl.testing import parameterized
 
-from albert_tf.data.pretraining import evaluation_examples, inspect_files
+from albert_tf.data.pretraining import evaluation_examples
+from albert_tf.data.record_files import inspect_files
 from albert_tf.tasks.pretraining import PretrainingTask
 from albert_tf.tasks.sequence_classification import SequenceClassificationTask
 from albert_tf.training.evaluation import evaluate, pad_batches, predict_logits
 from albert_tf.training.strategy import StrategyConfig, create_strategy
 from tests.tiny_models import pretraining_batch, tiny_config, write_records
+from tests.tiny_vocabulary import VOCAB_SIZE
 
 
 class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
@@ -16,7 +18,7 @@ class EvaluationTest(parameterized.TestCase, tf.test.TestCase):
     @parameterized.parameters(4, 7, 20)
     def test_metrics_do_not_depend_on_replicas_or_batches(self, batch_size):
         shards = write_records(self.create_tempdir().full_path, rows=12)
-        examples = evaluation_examples(inspect_files(shards, "--input_file"))
+        examples = evaluation_examples(inspect_files(shards, "--input_file"), VOCAB_SIZE)
         results = []
         for name, size in (("cpu", 12), ("cpu", batch_size), ("mirrored", batch_size)):
             strategy = create_strategy(StrategyConfig(name))

@@ -7,7 +7,8 @@ import tensorflow as tf
 from absl import logging
 from absl.testing import parameterized
 
-from albert_tf.data.pretraining import inspect_files, training_batches
+from albert_tf.data.pretraining import training_batches
+from albert_tf.data.record_files import inspect_files
 from albert_tf.errors import RunError, UserError
 from albert_tf.optimization import OptimizationConfig
 from albert_tf.tasks.pretraining import PretrainingTask
@@ -15,6 +16,7 @@ from albert_tf.training.checkpointing import latest_checkpoint
 from albert_tf.training.strategy import StrategyConfig, create_strategy
 from albert_tf.training.trainer import Trainer, TrainerConfig
 from tests.tiny_models import pretraining_batch, tiny_config, write_records
+from tests.tiny_vocabulary import VOCAB_SIZE
 
 STEPS = 12
 
@@ -36,7 +38,7 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
         return task, Trainer(task, config, optimization, strategy)
 
     def batches(self, batch_size, skip_batches):
-        return training_batches(self.records, batch_size, skip_batches, seed=5)
+        return training_batches(self.records, VOCAB_SIZE, batch_size, skip_batches, seed=5)
 
     def metrics(self, output_dir):
         with open(os.path.join(output_dir, "metrics.jsonl")) as handle:
@@ -64,6 +66,7 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEndsWith(latest_checkpoint(killed_dir), "ckpt-4")
 
         resumed, trainer = self.trainer(killed_dir)
+        self.assertTrue(trainer.restore())
         self.assertEqual(trainer.train(self.batches), STEPS)
         for a, b in zip(unbroken.model.weights, resumed.model.weights, strict=True):
             self.assertAllClose(a, b, atol=1e-6, msg=a.name)
@@ -90,6 +93,7 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
         trainer.train(self.batches)
         before = sorted(os.listdir(output_dir))
         _, trainer = self.trainer(output_dir)
+        self.assertTrue(trainer.restore())
         with mock.patch.object(logging, "info") as info:
             self.assertEqual(trainer.train(self.batches), STEPS)
         self.assertIn("already at step", info.call_args[0][0])

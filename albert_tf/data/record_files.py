@@ -1,0 +1,149 @@
+"""Record shards as they lie on disk: found to agree with each other before a run starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+
+from albert_tf import files
+from albert_tf.data import record_schema
+from albert_tf.errors import UserError
+
+MANIFEST_KEYS = {"settings", "vocabulary", "input", "shards"}
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordFiles:
+    """Record shards that agree with each other.
+
+    Attributes:
+      files: the shards, sorted.
+      max_seq_length: tokens a record.
+      max_predictions_per_seq: prediction slots a record.
+      compression: "" or "GZIP".
+      manifests: what the data directories say of themselves, by path; empty for records of
+        the official code, which have no manifest.
+    """
+
+    files: tuple[str, ...]
+    max_seq_length: int
+    max_predictions_per_seq: int
+    compression: str
+    manifests: dict[str, dict]
+
+    @property
+    def directory(self) -> str:
+        """Where the first shard lies; a data directory holds its vocabulary too."""
+        return os.path.dirname(self.files[0]) or "."
+
+    def vocabularies(self) -> dict[str, str]:
+        """SHA-256 of the vocabulary by manifest, where there is one."""
+        return {path: m["vocabulary"]["sha256"] for path, m in self.manifests.items()}
+
+    def fingerprint(self) -> str:
+        """Tells records of other text or settings apart; "" without manifests."""
+        told = [(m["settings"], m["input"]) for m in self.manifests.values()]
+        contents = json.dumps(told, sort_keys=True) if told else ""
+        return contents and hashlib.sha256(contents.encode()).hexdigest()
+
+
+def inspect_files(
+    paths: Sequence[str],
+    flag: str,
+    max_seq_length: int | None = None,
+    max_predictions_per_seq: int | None = None,
+) -> RecordFiles:
+    """Reads the first record of every shard and the manifests beside them.
+
+    Args:
+      paths: shards, at least one.
+      flag: where the paths came from, for messages.
+      max_seq_length: what the user asked for, if anything.
+      max_predictions_per_seq: likewise.
+
+    Raises:
+      UserError: a shard is empty, damaged, cut short, or of other lengths than asked for or
+        than the first shard.
+    """
+    manifests = _read_manifests(paths, flag)
+    expected = None
+    for path in paths:
+        layout = _layout(path, flag)
+        expected = expected or (layout, path)
+        if layout != expected[0]:
+            raise UserError(
+                "shards differ",
+                f"{flag}={path}",
+                f"it holds {_words(layout)}, but {expected[1]} holds {_words(expected[0])}",
+            )
+    (seq_length, predictions, compression), path = expected
+    for name, asked, found in (
+        ("max_seq_length", max_seq_length, seq_length),
+        ("max_predictions_per_seq", max_predictions_per_seq, predictions),
+    ):
+        if asked and asked != found:
+            raise UserError(
+                f"records hold {seq_length} tokens and {predictions} predictions",
+                path,
+                f"--{name}={asked} does not fit them; drop the flag or prepare the data anew",
+            )
+    return RecordFiles(tuple(paths), seq_length, predictions, compression, manifests)
+
+
+def _words(layout: tuple[int, int, str]) -> str:
+    return f"{layout[0]} tokens and {layout[1]} predictions" + (", gzip" if layout[2] else "")
+
+
+def _read_manifests(paths: Sequence[str], flag: str) -> dict[str, dict]:
+    manifests = {}
+    for directory in sorted({os.path.dirname(path) for path in paths}):
+        path = os.path.join(directory, record_schema.MANIFEST)
+        if not tf.io.gfile.exists(path):
+            continue
+        manifest = files.read_json(path, flag)
+        if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
+            raise UserError("is no manifest of ours", path, "remove it, or prepare the data anew")
+        manifests[path] = manifest
+        sizes = {shard["file"]: shard["bytes"] for shard in manifest["shards"]}
+        for shard in paths:
+            size = sizes.get(os.path.basename(shard))
+            if os.path.dirname(shard) == directory and size is not None:
+                found = tf.io.gfile.stat(shard).length
+                if found != size:
+                    raise UserError(
+                        f"has {found} bytes, the manifest says {size}",
+                        f"{flag}={shard}",
+                        "the shard is damaged; prepare the data anew",
+                    )
+    return manifests
+
+
+def _layout(path: str, flag: str) -> tuple[int, int, str]:
+    try:
+        compression = record_schema.compression_of(path)
+        for record in tf.data.TFRecordDataset(path, compression).take(1):
+            features = tf.train.Example.FromString(record.numpy()).features.feature
+            names = ("input_ids", "masked_lm_ids")
+            if missing := [name for name in names if name not in features]:
+                raise UserError(
+                    f"holds no pretraining records ({', '.join(missing)} missing)",
+                    f"{flag}={path}",
+                    "make them with create_pretraining_data",
+                )
+            return (
+                len(features["input_ids"].int64_list.value),
+                len(features["masked_lm_positions"].int64_list.value),
+                compression,
+            )
+    except (tf.errors.OpError, ValueError, DecodeError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            "is not a readable TFRecord file", f"{flag}={path}", f"prepare the data anew ({reason})"
+        ) from error
+    raise UserError("holds no record", f"{flag}={path}", "prepare the data anew")
