@@ -8,6 +8,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -19,7 +20,7 @@ from albert_tf.config import AlbertConfig
 from albert_tf.data import classification, tabular
 from albert_tf.data.classification import TokenizedTexts
 from albert_tf.data.packing import TRUNCATIONS
-from albert_tf.data.tabular import Columns
+from albert_tf.data.tabular import Columns, LabelledText
 from albert_tf.errors import UserError
 from albert_tf.optimization import OptimizationConfig
 from albert_tf.tasks.sequence_classification import SequenceClassificationTask
@@ -112,30 +113,16 @@ def finetune(run: FinetuningRun) -> None:
         loading.checkpoint_prefix(run.init_checkpoint, "--init_checkpoint")
         directory = loading.directory_of(run.init_checkpoint)
         model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
-    train_files = tabular.find_split(run.data_dir, "train")
-    train_rows = [row for path in train_files for row in tabular.read_rows(path, run.columns)]
-    labels = _sorted_labels({row.label for row in train_rows})
-    optimization = _optimization(run, len(train_rows))
-    description = _describe(run, optimization, labels)
-    model_directory.check(run.trainer.output_dir, description)
-    dev_files = tabular.find_split(run.data_dir, "dev") if run.do_eval else []
-    dev_rows = {path: tabular.read_rows(path, run.columns) for path in dev_files}
-
-    def tokenized(rows: Sequence[tabular.LabelledText], source: str) -> TokenizedTexts:
-        return classification.tokenize_rows(
-            rows, labels, run.tokenizer, run.max_seq_length, run.truncation, source
-        )
-
     # Everything is read and checked before anything is written or trained.
-    train_texts = tokenized(train_rows, train_files[0])
-    dev_texts = {path: tokenized(rows, path) for path, rows in dev_rows.items()}
-    _log_data(train_texts, labels)
-
+    data = _read_data(run)
+    optimization = _optimization(run, len(data.train))
+    description = _describe(run, optimization, data.labels)
+    model_directory.check(run.trainer.output_dir, description)
     strategy = create_strategy(run.strategy)
     with strategy.scope():
         task = SequenceClassificationTask(
             run.model,
-            len(labels),
+            len(data.labels),
             run.compute_dtype,
             run.trainer.random_seed,
             run.classifier_dropout,
@@ -150,21 +137,47 @@ def finetune(run: FinetuningRun) -> None:
 
         def batches(batch_size: int, skip_batches: int) -> tf.data.Dataset:
             return classification.training_batches(
-                train_texts, run.length_buckets, batch_size, skip_batches, run.trainer.random_seed
+                data.train, run.length_buckets, batch_size, skip_batches, run.trainer.random_seed
             )
 
         step = trainer.train(batches)
     results: dict[str, float] = {}
     with strategy.scope():
         model = task.model.in_float32()  # as it will be served
-    for path, texts in dev_texts.items():
+    for path, (rows, texts) in data.dev.items():
         examples = classification.evaluation_examples(texts, run.length_buckets)
         logits = predict_logits(model, strategy, pad_batches(examples, run.eval_batch_size))
         name = _dev_name(path)
         results |= {name + key: value for key, value in _metrics(logits, texts.labels).items()}
-        _write_predictions(run.trainer.output_dir, path, dev_rows[path], labels, logits)
+        _write_predictions(run.trainer.output_dir, path, rows, data.labels, logits)
     if results:
         report_evaluation(run.trainer.output_dir, step, results)
+
+
+class _Data(NamedTuple):
+    """What a run reads: the sorted labels, the training texts, and rows and texts by dev file."""
+
+    labels: list[str]
+    train: TokenizedTexts
+    dev: dict[str, tuple[Sequence[LabelledText], TokenizedTexts]]
+
+
+def _read_data(run: FinetuningRun) -> _Data:
+    train_files = tabular.find_split(run.data_dir, "train")
+    train_rows = [row for path in train_files for row in tabular.read_rows(path, run.columns)]
+    labels = _sorted_labels({row.label for row in train_rows})
+    dev_files = tabular.find_split(run.data_dir, "dev") if run.do_eval else []
+    dev_rows = {path: tabular.read_rows(path, run.columns) for path in dev_files}
+
+    def tokenized(rows: Sequence[LabelledText], source: str) -> TokenizedTexts:
+        return classification.tokenize_rows(
+            rows, labels, run.tokenizer, run.max_seq_length, run.truncation, source
+        )
+
+    train_texts = tokenized(train_rows, train_files[0])
+    _log_data(train_texts, labels)
+    dev = {path: (rows, tokenized(rows, path)) for path, rows in dev_rows.items()}
+    return _Data(labels, train_texts, dev)
 
 
 def _sorted_labels(labels: set[str]) -> list[str]:
@@ -239,7 +252,7 @@ def _metrics(logits: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 def _write_predictions(
     output_dir: str,
     path: str,
-    rows: Sequence[tabular.LabelledText],
+    rows: Sequence[LabelledText],
     labels: Sequence[str],
     logits: np.ndarray,
 ) -> None:

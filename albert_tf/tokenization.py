@@ -213,10 +213,10 @@ class AlbertTokenizer:
         """Ids of `text`, without special ids."""
         return self.encode_batch([text])[0]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, without special ids; runs on one thread."""
+    def encode_batch(self, texts: Sequence[str], num_threads: int = 1) -> list[list[int]]:
+        """Ids of each text, without special ids."""
         normalized = [self.normalize(text) for text in texts]
-        batch = self._processor.encode(normalized, num_threads=1)
+        batch = self._processor.encode(normalized, num_threads=num_threads)
         table = self.split_digit_commas
         if not table:
             return batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -70,10 +71,11 @@ def tokenize_rows(
                 f"row {number} of {source}",
                 f"the training file has {', '.join(labels)}",
             )
-    first = tokenizer.encode_batch([row.text for row in rows])
+    threads = os.cpu_count() or 1
+    first = tokenizer.encode_batch([row.text for row in rows], threads)
     second: Sequence[list[int] | None] = [None] * len(rows)
     if rows[0].text_b is not None:
-        second = tokenizer.encode_batch([row.text_b for row in rows])
+        second = tokenizer.encode_batch([row.text_b for row in rows], threads)
     ids, segments, lengths, truncated = [], [], [], 0
     for ids_a, ids_b in zip(first, second, strict=True):
         packed_ids, mask, packed_segments = pack(
