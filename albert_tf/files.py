@@ -79,10 +79,11 @@ def make_output_directory(path: str, flag: str = "--output_dir") -> str:
         raise UserError("is required", flag, "give the directory to write to")
     try:
         tf.io.gfile.makedirs(path)
-        probe = os.path.join(path, f".writable.{os.getpid()}")
+        probe = os.path.join(path, ".writable")
         with tf.io.gfile.GFile(probe, "w") as handle:
             handle.write("")
-        tf.io.gfile.remove(probe)
+        with contextlib.suppress(tf.errors.NotFoundError):  # Another process of the run probed too.
+            tf.io.gfile.remove(probe)
     except (tf.errors.OpError, OSError) as error:
         reason = getattr(error, "message", None) or str(error)
         raise UserError(
@@ -93,8 +94,12 @@ def make_output_directory(path: str, flag: str = "--output_dir") -> str:
 
 @contextlib.contextmanager
 def atomic_path(path: str) -> Iterator[str]:
-    """Yields a temporary path that becomes `path` on success and vanishes on failure."""
-    temporary = f"{path}.tmp.{os.getpid()}"
+    """Yields a temporary path that becomes `path` on success and vanishes on failure.
+
+    One process at a time may write a path. The temporary name is always the same, so that what a
+    killed process left behind is overwritten by the next.
+    """
+    temporary = f"{path}.unfinished"
     try:
         yield temporary
         tf.io.gfile.rename(temporary, path, overwrite=True)
@@ -104,10 +109,15 @@ def atomic_path(path: str) -> Iterator[str]:
         raise
 
 
+def encode(text: str) -> bytes:
+    """Encodes as UTF-8; a lone surrogate, which has none, becomes its escape in JSON."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def write_text(path: str, text: str) -> None:
-    """Writes `text` to `path` as UTF-8, atomically."""
-    with atomic_path(path) as temporary, tf.io.gfile.GFile(temporary, "w") as handle:
-        handle.write(text)
+    """Writes `text` to `path` as encode() has it, atomically."""
+    with atomic_path(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as handle:
+        handle.write(encode(text))
 
 
 def write_json(path: str, value: Any) -> None:
@@ -121,7 +131,7 @@ def read_json(path: str, flag: str) -> Any:
     try:
         with tf.io.gfile.GFile(path, "r") as handle:
             return json.loads(handle.read())
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError("is not valid JSON", f"{flag}={path}", str(error)) from error
 
 

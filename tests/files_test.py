@@ -37,6 +37,27 @@ class FilesTest(tf.test.TestCase):
             self.assertEqual(handle.read(), "old")
         self.assertEqual(os.listdir(self.directory), ["kept.txt"])
 
+    def test_what_a_killed_write_left_is_overwritten_by_the_next(self):
+        path = self.path("kept.txt", "old")
+        with files.atomic_path(path) as temporary:
+            killed = os.path.basename(self.path(temporary))
+        self.path(killed, "half of something long")
+        files.write_text(path, "newer")
+        with open(path) as handle:
+            self.assertEqual(handle.read(), "newer")
+        self.assertEqual(os.listdir(self.directory), ["kept.txt"])
+
+    def test_json_keeps_text_that_has_no_utf8(self):
+        value = {"cut \ud83d": ["東京 \udc80", "\\ud800", "😀"]}
+        path = os.path.join(self.directory, "value.json")
+        files.write_json(path, value)
+        self.assertEqual(files.read_json(path, "--x"), value)
+
+    def test_json_that_cannot_be_read_is_refused_in_one_line(self):
+        for content in ("{", "[" * 100_000, "\x00"):
+            with self.assertRaisesRegex(UserError, "not valid JSON: --x=.*bad.json"):
+                files.read_json(self.path("bad.json", content), "--x")
+
     def test_missing_empty_and_directory_are_no_files(self):
         for path in ("", self.directory, f"{self.directory}/none", self.path("empty", "")):
             with self.assertRaisesRegex(UserError, "--x"):
