@@ -21,6 +21,7 @@ import tensorflow as tf
 import tqdm
 from absl import logging
 
+from albert_tf.data.record_files import UNFINISHED
 from albert_tf.errors import UserError
 from albert_tf.tokenization import AlbertTokenizer
 from data_prep import manifest as manifests
@@ -102,7 +103,7 @@ def run(
         if manifests.is_remote(runner.output_dir):
             spill = stack.enter_context(tempfile.TemporaryDirectory(prefix="records."))
         else:
-            spill = os.path.join(runner.output_dir, manifests.UNFINISHED, "spill")
+            spill = os.path.join(runner.output_dir, UNFINISHED, "spill")
             os.mkdir(spill)
         worker_args = (config, tokenizer, spill, runner.num_shards, runner.compression)
         try:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import files
+from albert_tf.data.record_files import UNFINISHED, read_manifest
 from albert_tf.data.record_schema import MANIFEST
 from albert_tf.errors import UserError
 from albert_tf.tokenization import AlbertTokenizer
@@ -19,10 +20,7 @@ from data_prep.instances import InstanceConfig
 
 FORMAT_VERSION = 1
 
-UNFINISHED = "unfinished"
-"""A directory of this name in the data directory says that a run began and did not end."""
-
-_SHARD_NAME = re.compile(r"data-\d{5}-of-\d{5}\.tfrecord(\.tmp\.\d+)?")
+_SHARD_NAME = re.compile(r"data-\d{5}-of-\d{5}\.tfrecord(\.unfinished)?")
 
 
 def describe(
@@ -67,16 +65,18 @@ def claim_directory(output_dir: str, description: Mapping[str, Any]) -> dict[str
       UserError: the directory holds records made in another way, or by another program.
     """
     path = os.path.join(output_dir, MANIFEST)
-    shards = [name for name in tf.io.gfile.listdir(output_dir) if _SHARD_NAME.fullmatch(name)]
     marker = os.path.join(output_dir, UNFINISHED)
+    shards = [name for name in tf.io.gfile.listdir(output_dir) if _SHARD_NAME.fullmatch(name)]
+    is_unfinished = _is_unfinished(output_dir)
     if tf.io.gfile.exists(path):
-        manifest = files.read_json(path, "--output_dir")
+        manifest = read_manifest(path, "--output_dir")
         _refuse_other_settings(manifest, description, output_dir)
         if _is_complete(manifest, output_dir):
+            if is_unfinished:  # Killed when all was done but this.
+                tf.io.gfile.rmtree(marker)
             return manifest
         logging.warning("%s has lost records; they are made again", output_dir)
-        tf.io.gfile.remove(path)
-    elif tf.io.gfile.exists(marker):
+    elif is_unfinished:
         logging.info("%s holds an unfinished run; it is started again", output_dir)
     elif shards:
         raise UserError(
@@ -84,13 +84,30 @@ def claim_directory(output_dir: str, description: Mapping[str, Any]) -> dict[str
             f"--output_dir={output_dir}",
             "choose another directory",
         )
-    for name in shards:
-        tf.io.gfile.remove(os.path.join(output_dir, name))
-    if tf.io.gfile.exists(marker):
+    if is_unfinished:
         tf.io.gfile.rmtree(marker)
     tf.io.gfile.makedirs(marker)
-    files.write_json(os.path.join(marker, MANIFEST), description)
+    files.write_json(os.path.join(marker, MANIFEST), {**description, "shards": []})
+    if tf.io.gfile.exists(path):
+        tf.io.gfile.remove(path)
+    for name in shards:
+        tf.io.gfile.remove(os.path.join(output_dir, name))
     return None
+
+
+def _is_unfinished(output_dir: str) -> bool:
+    """Whether a run of ours began here and did not end; raises UserError if another's did."""
+    marker = os.path.join(output_dir, UNFINISHED)
+    if not tf.io.gfile.exists(marker):
+        return False
+    names = tf.io.gfile.listdir(marker) if tf.io.gfile.isdir(marker) else [UNFINISHED]
+    if MANIFEST in names:
+        read_manifest(os.path.join(marker, MANIFEST), "--output_dir")
+    elif names:  # It is empty if we were killed between making and filling it.
+        raise UserError(
+            f"holds no {MANIFEST} of ours", f"--output_dir={marker}", "move it out of the way"
+        )
+    return MANIFEST in names
 
 
 def finish(output_dir: str, manifest: Mapping[str, Any]) -> None:

@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-import tensorflow as tf
 
-from albert_tf.data.record_schema import PREDICTION_WEIGHTS, SENTENCE_LABEL, compression_of
+from albert_tf.data.record_files import Record, read_file
+from albert_tf.data.record_schema import PREDICTION_WEIGHTS, SENTENCE_LABEL
 from albert_tf.errors import UserError
 from albert_tf.tokenization import MASK_ID, AlbertTokenizer
 
-Record = Mapping[str, np.ndarray]
-
 
 def read_records(paths: Sequence[str]) -> Iterator[Record]:
-    """Yields the features of every record of TFRecord files, gzip or not, ours or official.
-
-    Raises:
-      UserError: a file is damaged or holds something else.
-    """
+    """Yields every record of the files of --input_file; see record_files.read_file()."""
     for path in paths:
-        try:
-            dataset = tf.data.TFRecordDataset(path, compression_of(path))
-            for record in dataset.as_numpy_iterator():
-                features = tf.train.Example.FromString(record).features.feature
-                yield {name: _values(feature) for name, feature in features.items()}
-        except (tf.errors.OpError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(
-                "is not a whole TFRecord file", f"--input_file={path}", f"make it anew ({reason})"
-            ) from error
-
-
-def _values(feature: tf.train.Feature) -> np.ndarray:
-    return np.array(getattr(feature, feature.WhichOneof("kind")).value[:])
+        yield from read_file(path, "--input_file")
 
 
 def predictions(record: Record) -> tuple[np.ndarray, np.ndarray]:
@@ -58,7 +39,7 @@ def render(record: Record, tokenizer: AlbertTokenizer) -> str:
     Raises:
       UserError: the record was made with a larger vocabulary.
     """
-    largest = max(original_ids(record).max(), record["input_ids"].max())
+    largest = max(record["masked_lm_ids"].max(), record["input_ids"].max())
     if largest >= tokenizer.vocab_size:
         raise UserError(
             f"has {tokenizer.vocab_size} pieces, a record holds piece {largest}",

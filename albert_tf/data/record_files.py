@@ -6,8 +6,10 @@ import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
@@ -15,7 +17,20 @@ from albert_tf import files
 from albert_tf.data import record_schema
 from albert_tf.errors import UserError
 
-MANIFEST_KEYS = {"settings", "vocabulary", "input", "shards"}
+UNFINISHED = ".unfinished"
+"""A directory of this name in a data directory says that its making began and did not end."""
+
+_MANIFEST_KEYS = {"settings", "vocabulary", "input", "shards"}
+
+_FEATURES = (
+    *record_schema.TOKEN_FEATURES,
+    *record_schema.PREDICTION_FEATURES,
+    record_schema.PREDICTION_WEIGHTS,
+    record_schema.SENTENCE_LABEL,
+)
+
+Record = Mapping[str, np.ndarray]
+"""The features of one record; record_schema states them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,8 +83,8 @@ def inspect_files(
       max_predictions_per_seq: likewise.
 
     Raises:
-      UserError: a shard is empty, damaged, cut short, or of other lengths than asked for or
-        than the first shard.
+      UserError: a shard is empty, damaged, cut short, of a run that was not finished, or of other
+        lengths than asked for or than the first shard.
     """
     manifests = _read_manifests(paths, flag)
     expected = None
@@ -100,16 +115,83 @@ def _words(layout: tuple[int, int, str]) -> str:
     return f"{layout[0]} tokens and {layout[1]} predictions" + (", gzip" if layout[2] else "")
 
 
+def read_manifest(path: str, flag: str) -> dict:
+    """Reads a manifest.json; raises UserError if it is not one of create_pretraining_data."""
+    manifest = files.read_json(path, flag)
+    if not isinstance(manifest, dict) or not manifest.keys() >= _MANIFEST_KEYS:
+        raise UserError("is no manifest of ours", path, "remove it, or prepare the data anew")
+    return manifest
+
+
+def read_file(path: str, flag: str) -> Iterator[Record]:
+    """Yields every record of a TFRecord file, gzip or not, ours or official.
+
+    Raises:
+      UserError: the file is damaged, empty, or holds something else.
+    """
+    record = None
+    try:
+        dataset = tf.data.TFRecordDataset(path, record_schema.compression_of(path))
+        for serialized in dataset.as_numpy_iterator():
+            record = _parse(serialized)
+            if fault := _fault(record):
+                raise UserError(
+                    f"holds no pretraining records ({fault})",
+                    f"{flag}={path}",
+                    "make them with create_pretraining_data",
+                )
+            yield record
+    except (tf.errors.OpError, ValueError, DecodeError) as error:
+        # Without the names of TensorFlow's nodes.
+        reason = re.sub(r"\{\{.*?\}\} ?", "", str(error).splitlines()[0])
+        raise UserError(
+            "is damaged, or no TFRecord file of tf.train.Example",
+            f"{flag}={path}",
+            f"prepare the data anew ({reason})",
+        ) from error
+    if record is None:
+        raise UserError("holds no record", f"{flag}={path}", "prepare the data anew")
+
+
+def _parse(serialized: bytes) -> Record:
+    features = tf.train.Example.FromString(serialized).features.feature
+    return {
+        name: np.array(getattr(feature, kind).value[:])
+        for name, feature in features.items()
+        if (kind := feature.WhichOneof("kind"))
+    }
+
+
+def _fault(record: Record) -> str:
+    """Why this is no pretraining record; "" if it is one."""
+    if missing := [name for name in _FEATURES if name not in record]:
+        return f"{', '.join(missing)} missing"
+    for name in _FEATURES:
+        expected = "f" if name == record_schema.PREDICTION_WEIGHTS else "i"
+        if record[name].dtype.kind != expected:
+            return f"{name} holds values of another type, or none"
+    lengths = [len(record[name]) for name in _FEATURES]
+    if lengths[1:4] != lengths[:1] * 3 or lengths[5:] != [*lengths[4:5] * 2, 1]:
+        named = ", ".join(f"{name} {n}" for name, n in zip(_FEATURES, lengths, strict=True))
+        return f"lengths do not agree: {named}"
+    if record["masked_lm_positions"].max() >= len(record["input_ids"]):
+        return "masked_lm_positions go beyond input_ids"
+    return ""
+
+
 def _read_manifests(paths: Sequence[str], flag: str) -> dict[str, dict]:
     manifests = {}
     for directory in sorted({os.path.dirname(path) for path in paths}):
         path = os.path.join(directory, record_schema.MANIFEST)
         if not tf.io.gfile.exists(path):
+            if tf.io.gfile.exists(os.path.join(directory, UNFINISHED)):
+                raise UserError(
+                    "holds the records of a run that was not finished",
+                    f"{flag}={directory or '.'}",
+                    "give the create_pretraining_data command again",
+                )
             continue
-        manifest = files.read_json(path, flag)
-        if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST_KEYS:
-            raise UserError("is no manifest of ours", path, "remove it, or prepare the data anew")
-        manifests[path] = manifest
+        manifests[path] = manifest = read_manifest(path, flag)
         sizes = {shard["file"]: shard["bytes"] for shard in manifest["shards"]}
         for shard in paths:
             size = sizes.get(os.path.basename(shard))
@@ -125,25 +207,9 @@ def _read_manifests(paths: Sequence[str], flag: str) -> dict[str, dict]:
 
 
 def _layout(path: str, flag: str) -> tuple[int, int, str]:
-    try:
-        compression = record_schema.compression_of(path)
-        for record in tf.data.TFRecordDataset(path, compression).take(1):
-            features = tf.train.Example.FromString(record.numpy()).features.feature
-            names = ("input_ids", "masked_lm_ids")
-            if missing := [name for name in names if name not in features]:
-                raise UserError(
-                    f"holds no pretraining records ({', '.join(missing)} missing)",
-                    f"{flag}={path}",
-                    "make them with create_pretraining_data",
-                )
-            return (
-                len(features["input_ids"].int64_list.value),
-                len(features["masked_lm_positions"].int64_list.value),
-                compression,
-            )
-    except (tf.errors.OpError, ValueError, DecodeError) as error:
-        reason = str(error).splitlines()[0]
-        raise UserError(
-            "is not a readable TFRecord file", f"{flag}={path}", f"prepare the data anew ({reason})"
-        ) from error
-    raise UserError("holds no record", f"{flag}={path}", "prepare the data anew")
+    record = next(read_file(path, flag))
+    return (
+        len(record["input_ids"]),
+        len(record["masked_lm_positions"]),
+        record_schema.compression_of(path),
+    )

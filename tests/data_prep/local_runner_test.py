@@ -1,4 +1,5 @@
 import collections
+import glob
 import hashlib
 import itertools
 import json
@@ -10,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from absl.testing import parameterized
 
+from albert_tf.data.record_files import inspect_files
 from albert_tf.errors import UserError
 from albert_tf.tokenization import MASK_ID, AlbertTokenizer
 from data_prep import local_runner, record_view
@@ -197,14 +199,67 @@ class OutputDirectoryTest(LocalRunnerTestCase):
         self.run_local(path)
         expected, finished = self.shard_bytes(), self.output_dir
         interrupted = self.directory()
-        os.makedirs(os.path.join(interrupted, "unfinished", "spill"))
-        for name in ("unfinished/spill/00000.77", "data-00000-of-00003.tfrecord.tmp.77"):
+        self.interrupt(path, interrupted)
+        for name in (".unfinished/spill/00000.77", "data-00000-of-00003.tfrecord.unfinished"):
             with open(os.path.join(interrupted, name), "wb") as handle:
                 handle.write(b"half a record")
         shutil.copy(os.path.join(finished, "data-00000-of-00004.tfrecord"), interrupted)
         self.run_local(path, output_dir=interrupted)
         self.assertEqual(self.shard_bytes(), expected)
         self.assertCountEqual(os.listdir(interrupted), os.listdir(finished))
+
+    def interrupt(self, corpus: str, output_dir: str):
+        """Leaves `output_dir` as a run does that is killed while it works."""
+        with (
+            mock.patch.object(local_runner, "_make_records", side_effect=KeyboardInterrupt),
+            self.assertRaises(KeyboardInterrupt),
+        ):
+            self.run_local(corpus, output_dir=output_dir)
+
+    def test_a_run_killed_at_its_very_end_is_finished(self):
+        path = self.corpus(TENS_OF_SENTENCES)
+        with mock.patch.object(tf.io.gfile, "rmtree"):
+            self.run_local(path)
+        times = self.modification_times()
+        del times[".unfinished"]
+        self.run_local(path, output_dir=self.output_dir)
+        self.assertEqual(self.modification_times(), times)
+
+    def test_shards_of_an_unfinished_run_are_not_trained_on(self):
+        path = self.corpus(TENS_OF_SENTENCES)
+        self.run_local(path)
+        shards = glob.glob(os.path.join(self.output_dir, "*.tfrecord"))
+        self.assertLen(inspect_files(shards, "--input_file").files, 4)
+        self.interrupt(path, unfinished := self.directory())
+        shards = [shutil.copy(shard, unfinished) for shard in shards]
+        with self.assertRaisesRegex(
+            UserError, f"not finished: --input_file={unfinished}: .*create_pretraining_data"
+        ):
+            inspect_files(shards, "--input_file")
+
+    @parameterized.parameters(
+        "unfinished/thesis.txt", ".unfinished/thesis.txt", ".unfinished/manifest.json"
+    )
+    def test_directories_of_the_user_are_never_deleted(self, name):
+        output_dir = self.directory()
+        os.mkdir(os.path.dirname(precious := os.path.join(output_dir, name)))
+        with open(precious, "w") as handle:
+            handle.write('{"years": 3}')
+        corpus = self.corpus(TENS_OF_SENTENCES)
+        if name.startswith("."):
+            with self.assertRaisesRegex(UserError, f"{output_dir}/.unfinished"):
+                self.run_local(corpus, output_dir=output_dir)
+        else:
+            self.run_local(corpus, output_dir=output_dir)
+        self.assertTrue(os.path.exists(precious))
+
+    def test_a_manifest_of_another_program_is_left_alone(self):
+        output_dir = self.directory()
+        with open(manifest := os.path.join(output_dir, "manifest.json"), "w") as handle:
+            handle.write('{"settings": [1], "input": "x"}')
+        with self.assertRaisesRegex(UserError, "no manifest of ours"):
+            self.run_local(self.corpus(TENS_OF_SENTENCES), output_dir=output_dir)
+        self.assertTrue(os.path.exists(manifest))
 
     def test_records_of_unknown_origin_are_left_alone(self):
         output_dir = self.directory()
@@ -223,7 +278,7 @@ class OutputDirectoryTest(LocalRunnerTestCase):
             handle.write(b"no gzip")
         with self.assertRaises(UserError):
             self.run_local(self.corpus(TENS_OF_SENTENCES), bad, runner={"num_workers": 2})
-        self.assertEqual(os.listdir(self.output_dir), ["unfinished"])
+        self.assertEqual(os.listdir(self.output_dir), [".unfinished"])
 
     def test_the_manifest_describes_the_directory(self):
         self.run_local(str(TEST_DATA / "village.txt"))
