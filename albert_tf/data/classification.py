@@ -17,6 +17,8 @@ from albert_tf.tokenization import AlbertTokenizer
 LABEL = "label_ids"
 """int32 [batch]: the class of each text."""
 
+_MAX_NAMED_LABELS = 10
+
 
 @dataclasses.dataclass(frozen=True)
 class TokenizedTexts:
@@ -64,12 +66,14 @@ def tokenize_rows(
       UserError: a row has a label that is not among `labels`.
     """
     label_ids = {label: i for i, label in enumerate(labels)}
-    for number, row in enumerate(rows, start=1):
+    for row in rows:
         if row.label not in label_ids:
+            known = ", ".join(labels[:_MAX_NAMED_LABELS])
+            rest = len(labels) - _MAX_NAMED_LABELS
             raise UserError(
                 f"unknown label {row.label!r}",
-                f"row {number} of {source}",
-                f"the training file has {', '.join(labels)}",
+                f"{source}:{row.line}",
+                f"the training file has {known}" + (f" and {rest} more" if rest > 0 else ""),
             )
     threads = os.cpu_count() or 1
     first = tokenizer.encode_batch([row.text for row in rows], threads)

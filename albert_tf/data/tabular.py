@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
@@ -16,6 +17,9 @@ from albert_tf import files
 from albert_tf.errors import UserError
 
 EXTENSIONS = (".tsv", ".csv", ".jsonl")
+
+_UNUSABLE_LABEL = re.compile("\\s*|.*[\ud800-\udfff].*", re.DOTALL)
+"""Blank, or with a lone surrogate, which JSON can spell but no exported model can answer."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +39,19 @@ class Columns:
 
 @dataclasses.dataclass(frozen=True)
 class LabelledText:
-    """One row; text_b is None for single texts."""
+    """One row.
+
+    Attributes:
+      text: the text, or the first of a pair; may be empty.
+      text_b: the second of a pair, or None; may be empty.
+      label: the class.
+      line: where it stands in its file.
+    """
 
     text: str
     text_b: str | None
     label: str
+    line: int = dataclasses.field(default=0, compare=False)
 
 
 def find_split(data_dir: str, split: str) -> list[str]:
@@ -105,8 +117,6 @@ def read_records(path: str, flag: str) -> Iterator[tuple[int, dict[str, object]]
         yield from parse(path, lines)
     except UnicodeDecodeError as error:
         raise UserError("is not UTF-8", f"{flag}={path}", f"convert it ({error})") from error
-    except csv.Error as error:
-        raise UserError("is malformed", f"{flag}={path}", str(error)) from error
 
 
 def _delimited_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
@@ -115,12 +125,21 @@ def _delimited_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, d
         reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
     else:
         reader = csv.DictReader(lines, strict=True)
-    for values in reader:
-        if None in values:
-            raise UserError(
-                "has more columns than the header", f"{path}:{reader.line_num}", "mend the row"
-            )
-        yield reader.line_num, values
+    try:
+        for values in reader:
+            where = f"{path}:{reader.line_num}"
+            if None in values:
+                raise UserError("has more columns than the header", where, "mend the row")
+            if missing := [name for name, value in values.items() if value is None]:
+                raise UserError(
+                    f"lacks the column {missing[0]!r}",
+                    where,
+                    f"it has {len(values) - len(missing)} columns, the header {len(values)}",
+                )
+            yield reader.line_num, values
+    except csv.Error as error:
+        begin = reader.line_num + 1  # line_num is where the last good row ends.
+        raise UserError("is malformed", f"{path}:{begin}", str(error)) from error
 
 
 def _json_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[str, object]]]:
@@ -129,7 +148,7 @@ def _json_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[s
             continue
         try:
             values = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError("is not valid JSON", f"{path}:{number}", str(error)) from error
         if not isinstance(values, dict):
             raise UserError("is not a JSON object", f"{path}:{number}", "write one object a line")
@@ -137,15 +156,25 @@ def _json_records(path: str, lines: Iterable[str]) -> Iterator[tuple[int, dict[s
 
 
 def _row(path: str, line: int, values: dict[str, object], columns: Columns) -> LabelledText:
-    def value(column: str) -> str:
-        if values.get(column) is None:
-            have = ", ".join(str(name) for name in values)
-            raise UserError(
-                f"lacks the column {column!r}",
-                f"{path}:{line}",
-                f"it has {have}; see --text_column",
-            )
-        return str(values[column])
+    where = f"{path}:{line}"
 
-    text_b = value(columns.text_b) if columns.text_b else None
-    return LabelledText(value(columns.text), text_b, value(columns.label))
+    def field(column: str, kinds: tuple[type, ...], expected: str) -> object:
+        if column not in values:
+            have = ", ".join(values)
+            raise UserError(
+                f"lacks the column {column!r}", where, f"it has {have}; see --text_column"
+            )
+        value = values[column]
+        # A bool would pass for an int, and NaN, which is not equal to itself, for a number.
+        if type(value) not in kinds or value != value:
+            raise UserError(
+                f"has no {expected} in {column!r}", where, f"mend {json.dumps(value)[:40]}"
+            )
+        return value
+
+    text = field(columns.text, (str,), "text")
+    text_b = field(columns.text_b, (str,), "text") if columns.text_b else None
+    label = str(field(columns.label, (str, int, float), "text or number"))
+    if _UNUSABLE_LABEL.fullmatch(label):
+        raise UserError(f"has the label {label!r}", where, "label the row or remove it")
+    return LabelledText(text, text_b, label, line)
