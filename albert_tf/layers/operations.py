@@ -3,7 +3,8 @@
 A training step spends as long on these as on matrix products where the model is small. FUSED
 compiles each stretch with XLA and has hand-written gradients that keep few intermediates; matrix
 products and column sums stay outside, since XLA's are slow on CPUs. It compiles once a shape, so
-training and evaluation use it, and serving, with its many shapes, PLAIN. Both give equal numbers.
+training and evaluation use it, and serving, with its many shapes, PLAIN. Both compute in float32
+and round once to the dtype of their input, so they give equal numbers.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ class Operations(NamedTuple):
 
 
 def _plain_bias_gelu(x: tf.Tensor, bias: tf.Tensor) -> tf.Tensor:
-    return functional.gelu(tf.nn.bias_add(x, tf.cast(bias, x.dtype)))
+    return tf.cast(functional.gelu(tf.nn.bias_add(tf.cast(x, tf.float32), bias)), x.dtype)
 
 
 def _plain_add_layer_norm(x, residual, bias, gamma, beta, epsilon: float) -> tf.Tensor:
-    summed = residual + tf.nn.bias_add(x, tf.cast(bias, x.dtype))
-    return functional.layer_norm(summed, gamma, beta, epsilon)
+    summed = tf.cast(residual, tf.float32) + tf.nn.bias_add(tf.cast(x, tf.float32), bias)
+    return tf.cast(functional.layer_norm(summed, gamma, beta, epsilon), x.dtype)
 
 
 def _plain_softmax(scores: tf.Tensor, scale: float, bias: tf.Tensor) -> tf.Tensor:
@@ -45,8 +46,8 @@ def _plain_softmax(scores: tf.Tensor, scale: float, bias: tf.Tensor) -> tf.Tenso
 
 def _column_sums(x: tf.Tensor) -> tf.Tensor:
     """[rows, width] -> float32 [width], as a product, which is the fastest way on a CPU."""
-    ones = tf.ones([1, tf.shape(x)[0]], x.dtype)
-    return tf.cast(tf.matmul(ones, x)[0], tf.float32)
+    ones = tf.ones([1, functional.dimensions(x)[0]], tf.float32)
+    return tf.matmul(ones, tf.cast(x, tf.float32))[0]
 
 
 @tf.function(jit_compile=True)
