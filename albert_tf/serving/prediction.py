@@ -95,14 +95,15 @@ def predict_file(predictor: Predictor, input_file: str, output_file: str, batch_
     count = 0
     with (
         files.atomic_path(output_file) as temporary,
-        tf.io.gfile.GFile(temporary, "w") as output,
+        tf.io.gfile.GFile(temporary, "wb") as output,
         tqdm(unit="row", disable=None) as progress,
     ):
         for batch in _batches(rows, batch_size):
             for row, answer in zip(batch, predictor.predict(batch), strict=True):
                 # As in predictions_*.jsonl: "label" is the row's own, if it has one.
                 named = {"prediction": answer["label"], "probabilities": answer["probabilities"]}
-                output.write(json.dumps({**row, **named}, ensure_ascii=False) + "\n")
+                line = json.dumps({**row, **named}, ensure_ascii=False)
+                output.write(files.encode(line + "\n"))
             count += len(batch)
             progress.update(len(batch))
     return count
