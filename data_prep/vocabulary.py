@@ -11,11 +11,11 @@ import io
 import os
 import random
 import re
+import tempfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sentencepiece as spm
-import tensorflow as tf
 from absl import logging
 
 from albert_tf import files
@@ -23,7 +23,6 @@ from albert_tf.errors import UserError
 from albert_tf.tokenization import (
     PAD_ID,
     SPECIAL_PIECES,
-    SPM_MODEL_FILE,
     UNK_ID,
     AlbertTokenizer,
     normalize_text,
@@ -120,16 +119,15 @@ def train(
     held_out, training = lines[:num_held_out], lines[num_held_out:]
     logging.info("training %d pieces on %d of %d lines", config.vocab_size, len(training), total)
     model = _train_sentencepiece(training, config)
-    model_path = os.path.join(output_dir, SPM_MODEL_FILE)
-    with files.atomic_path(model_path) as temporary:
-        with tf.io.gfile.GFile(temporary, "wb") as handle:
-            handle.write(model)
-        tokenizer = AlbertTokenizer(temporary, config.do_lower_case, config.keep_accents)
+    with tempfile.NamedTemporaryFile(suffix=".model") as handle:
+        handle.write(model)
+        handle.flush()
+        tokenizer = AlbertTokenizer(handle.name, config.do_lower_case, config.keep_accents)
     tokenizer.save(output_dir)
     files.write_text(os.path.join(output_dir, VOCAB_FILE), _vocab_text(model))
     summary = {
         "settings": dataclasses.asdict(config),
-        "sha256": files.sha256(model_path),
+        "sha256": tokenizer.sha256,
         "lines": total,
         "lines_trained_on": len(training),
         "lines_held_out": num_held_out,
