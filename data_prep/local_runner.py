@@ -8,7 +8,6 @@ depend on the number of workers, the start method or the order of the input file
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import os
 import sys
@@ -99,12 +98,12 @@ def run(
     if finished := manifests.claim_directory(runner.output_dir, description):
         logging.info("%s already holds these records: nothing to do", runner.output_dir)
         return finished
-    with contextlib.ExitStack() as stack:
-        if manifests.is_remote(runner.output_dir):
-            spill = stack.enter_context(tempfile.TemporaryDirectory(prefix="records."))
-        else:
-            spill = os.path.join(runner.output_dir, UNFINISHED, "spill")
-            os.mkdir(spill)
+    marker = os.path.join(runner.output_dir, UNFINISHED)
+    with tempfile.TemporaryDirectory(
+        prefix="spill.",
+        dir=None if manifests.is_remote(marker) else marker,
+        ignore_cleanup_errors=True,  # Workers may still spill when a run fails.
+    ) as spill:
         worker_args = (config, tokenizer, spill, runner.num_shards, runner.compression)
         try:
             with WorkerPool(runner.num_workers, runner.start_method, _Worker, worker_args) as pool:

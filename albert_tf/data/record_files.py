@@ -143,7 +143,7 @@ def read_file(path: str, flag: str) -> Iterator[Record]:
             yield record
     except (tf.errors.OpError, ValueError, DecodeError) as error:
         # Without the names of TensorFlow's nodes.
-        reason = re.sub(r"\{\{.*?\}\} ?", "", str(error).splitlines()[0])
+        reason = re.sub(r"\{\{.*?\}\} ?| ?\[Op:.*", "", str(error).splitlines()[0])
         raise UserError(
             "is damaged, or no TFRecord file of tf.train.Example",
             f"{flag}={path}",
