@@ -39,12 +39,15 @@ class FilesTest(tf.test.TestCase):
 
     def test_what_a_killed_write_left_is_overwritten_by_the_next(self):
         path = self.path("kept.txt", "old")
-        with files.atomic_path(path) as temporary:
-            killed = os.path.basename(self.path(temporary))
-        self.path(killed, "half of something long")
-        files.write_text(path, "newer")
+        if not (child := os.fork()):
+            with files.atomic_path(path) as temporary:
+                self.path(temporary, "half of something long")
+                os._exit(9)  # As abrupt as kill -9.
+        os.waitpid(child, 0)
+        self.assertLen(os.listdir(self.directory), 2)
+        files.write_text(path, "new")
         with open(path) as handle:
-            self.assertEqual(handle.read(), "newer")
+            self.assertEqual(handle.read(), "new")
         self.assertEqual(os.listdir(self.directory), ["kept.txt"])
 
     def test_json_keeps_text_that_has_no_utf8(self):
