@@ -16,8 +16,8 @@ import flags.model
 import flags.optimization
 import flags.tokenization
 import flags.training
+from albert_tf.checkpoint_files import directory_of
 from albert_tf.finetuning import FinetuningRun, finetune
-from albert_tf.loading import directory_of
 
 FLAGS = absl_flags.FLAGS
 

@@ -15,7 +15,8 @@ import tensorflow as tf
 from absl import logging
 from scipy.special import softmax
 
-from albert_tf import files, loading, model_directory
+from albert_tf import files, model_directory
+from albert_tf.checkpoint_files import checkpoint_prefix, directory_of, fingerprint
 from albert_tf.config import AlbertConfig
 from albert_tf.data import classification, tabular
 from albert_tf.data.classification import TokenizedTexts
@@ -94,6 +95,8 @@ class FinetuningRun:
             raise _bad("reinitialize", names, "everything is random without --init_checkpoint")
         if not 0 < self.num_train_epochs < math.inf:
             raise _bad("num_train_epochs", self.num_train_epochs, "choose above 0")
+        if not self.do_train and not self.do_eval:
+            raise UserError("nothing to do", "--nodo_train, --nodo_eval", "drop one of them")
         if self.eval_batch_size < 1:
             raise _bad("eval_batch_size", self.eval_batch_size, "choose at least 1")
 
@@ -110,8 +113,8 @@ def finetune(run: FinetuningRun) -> None:
       RunError: training diverged.
     """
     if run.init_checkpoint:
-        loading.checkpoint_prefix(run.init_checkpoint, "--init_checkpoint")
-        directory = loading.directory_of(run.init_checkpoint)
+        checkpoint_prefix(run.init_checkpoint, "--init_checkpoint")
+        directory = directory_of(run.init_checkpoint)
         model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
     # Everything is read and checked before anything is written or trained.
     data = _read_data(run)
@@ -165,7 +168,7 @@ class _Data(NamedTuple):
 def _read_data(run: FinetuningRun) -> _Data:
     train_files = tabular.find_split(run.data_dir, "train")
     train_rows = [row for path in train_files for row in tabular.read_rows(path, run.columns)]
-    labels = _sorted_labels({row.label for row in train_rows})
+    labels = _sorted_labels({row.label for row in train_rows}, train_files)
     dev_files = tabular.find_split(run.data_dir, "dev") if run.do_eval else []
     dev_rows = {path: tabular.read_rows(path, run.columns) for path in dev_files}
 
@@ -180,10 +183,12 @@ def _read_data(run: FinetuningRun) -> _Data:
     return _Data(labels, train_texts, dev)
 
 
-def _sorted_labels(labels: set[str]) -> list[str]:
+def _sorted_labels(labels: set[str], paths: Sequence[str]) -> list[str]:
     if len(labels) < 2:
         raise UserError(
-            f"has {len(labels)} class", "the training file", "classification needs two or more"
+            f"all rows have the label {min(labels)!r}",
+            ",".join(paths),
+            "classification needs two or more",
         )
     return sorted(labels)
 
@@ -217,9 +222,14 @@ def _describe(
         "compute_dtype": run.compute_dtype,
         "classifier_dropout": run.classifier_dropout,
         "length_buckets": list(run.length_buckets),
-        "init_checkpoint": run.init_checkpoint,
+        "init_checkpoint": run.init_checkpoint
+        and fingerprint(run.init_checkpoint, "--init_checkpoint"),
         "reinitialize": list(run.reinitialize),
-        "data_dir": run.data_dir,
+        "columns": dataclasses.asdict(run.columns),
+        "train_files": {
+            os.path.basename(path): files.sha256(path)
+            for path in tabular.find_split(run.data_dir, "train")
+        },
     }
     task = {
         "task": "sequence_classification",

@@ -11,15 +11,21 @@ from absl import logging
 
 from albert_tf import model_directory
 from albert_tf.checkpoint_conversion.tf1 import load_tf1_checkpoint
+from albert_tf.checkpoint_files import checkpoint_prefix, damaged, directory_of, open_checkpoint
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
 from albert_tf.models import AlbertClassifier, AlbertEncoder, AlbertModel, AlbertPretrainer
-from albert_tf.training.checkpointing import latest_checkpoint
 
 Model = TypeVar("Model", bound=AlbertModel)
 
-UNSEEN_IN_SHAPES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
-"""What changes a model's meaning but not the shape of any weight."""
+MEANING = (
+    *("num_attention_heads", "hidden_act", "layer_norm_eps"),
+    *("num_hidden_groups", "inner_group_num", "parameter_sharing"),
+)
+"""What changes a model's meaning but not the shape of any one weight."""
+
+OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+"""In every checkpoint of TensorFlow 2."""
 
 
 def load_encoder(path: str, compute_dtype: str = "float32") -> AlbertEncoder:
@@ -51,15 +57,13 @@ def load_classifier(model_dir: str, compute_dtype: str = "float32") -> AlbertCla
         raise UserError(
             "is not a fine-tuned classifier", f"--model_dir={model_dir}", "fine-tune it"
         )
-    return _load_whole(AlbertClassifier(config, len(labels), compute_dtype), model_dir)
+    return _load_whole(
+        AlbertClassifier(config, len(labels), compute_dtype), model_dir, "--model_dir"
+    )
 
 
-def _load_whole(model: Model, path: str) -> Model:
-    prefix = checkpoint_prefix(path, "path")
-    if is_tf1_checkpoint(prefix):
-        load_tf1_checkpoint(model, prefix, "path")
-    else:
-        _restore(tf.train.Checkpoint(model=model), prefix, "path")
+def _load_whole(model: Model, path: str, flag: str = "path") -> Model:
+    _assign(model, checkpoint_prefix(path, flag), flag)
     return model
 
 
@@ -68,7 +72,7 @@ def initialize_encoder(
     path: str,
     flag: str = "--init_checkpoint",
     reinitialize: Sequence[str] = (),
-) -> None:
+) -> int:
     """Gives an encoder the weights of a checkpoint; heads and optimizer slots are left alone.
 
     Args:
@@ -78,6 +82,9 @@ def initialize_encoder(
       reinitialize: parts of variable names, such as "pooler"; these variables keep the values
         that they have.
 
+    Returns:
+      How many variables keep their values.
+
     Raises:
       UserError: there is no checkpoint, it lacks variables of the encoder, its config means
         another model, or the encoder has no variable to reinitialize under a name.
@@ -85,13 +92,10 @@ def initialize_encoder(
     prefix = checkpoint_prefix(path, flag)
     _check_meaning(encoder.config, path, flag)
     kept = [(variable, variable.numpy()) for variable in matching_variables(encoder, reinitialize)]
-    if is_tf1_checkpoint(prefix):
-        load_tf1_checkpoint(encoder, prefix, flag)
-    else:
-        model = tf.train.Checkpoint(encoder=encoder)
-        _restore(tf.train.Checkpoint(model=model), prefix, flag)
+    _assign(encoder, prefix, flag, "encoder")
     for variable, value in kept:
         variable.assign(value)
+    return len(kept)
 
 
 def _check_meaning(config: AlbertConfig, path: str, flag: str) -> None:
@@ -99,7 +103,7 @@ def _check_meaning(config: AlbertConfig, path: str, flag: str) -> None:
     if not tf.io.gfile.exists(os.path.join(directory_of(path), model_directory.CONFIG_FILE)):
         return
     theirs = config_of(path, flag)
-    for name in UNSEEN_IN_SHAPES:
+    for name in MEANING:
         here, there = getattr(config, name), getattr(theirs, name)
         if here != there:
             raise UserError(
@@ -123,6 +127,8 @@ def matching_variables(encoder: AlbertEncoder, parts: Sequence[str]) -> list[tf.
       UserError: a part is in no name.
     """
     for part in parts:
+        if not part:
+            raise UserError("holds an empty name", "--reinitialize", "drop the extra comma")
         if not any(part in variable.name for variable in encoder.trainable_variables):
             raise UserError(
                 "no variable is called so",
@@ -136,54 +142,42 @@ def matching_variables(encoder: AlbertEncoder, parts: Sequence[str]) -> list[tf.
     ]
 
 
-def checkpoint_prefix(path: str, flag: str) -> str:
-    """The prefix of the checkpoint that `path` names.
-
-    Raises:
-      UserError: there is none, or the path names one of its files instead.
-    """
-    if path.endswith(".index") or ".data-" in os.path.basename(path):
-        prefix = path.rsplit(".", 1)[0]
-        raise UserError(
-            "is one file of a checkpoint", f"{flag}={path}", f"give its prefix, {prefix}"
-        )
-    if tf.io.gfile.isdir(path):
-        prefix = latest_checkpoint(path)
-        if prefix is None:
-            raise UserError(
-                "holds no checkpoint", f"{flag}={path}", "give a model directory or a prefix"
-            )
-    else:
-        prefix = path
-    if not tf.io.gfile.exists(prefix + ".index"):
-        raise UserError("is no checkpoint", f"{flag}={path}", f"{prefix}.index does not exist")
-    return prefix
-
-
 def config_of(path: str, flag: str = "--init_checkpoint") -> AlbertConfig:
     """The config of the model directory that `path` is or lies in."""
     return model_directory.load_config(directory_of(path), flag)
 
 
-def directory_of(path: str) -> str:
-    """The model directory that a path or checkpoint prefix belongs to."""
-    return path if tf.io.gfile.isdir(path) else os.path.dirname(path) or "."
+def _assign(model: AlbertModel, prefix: str, flag: str, path: str = "") -> None:
+    """Gives every variable of `model` its value in a checkpoint, and leaves none of it over.
 
-
-def is_tf1_checkpoint(prefix: str) -> bool:
-    """Whether a checkpoint is name-based, as the official code writes them."""
-    names = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
-    return "_CHECKPOINTABLE_OBJECT_GRAPH" not in names
-
-
-def _restore(checkpoint: tf.train.Checkpoint, prefix: str, flag: str) -> None:
+    Args:
+      model: what is loaded.
+      prefix: of the checkpoint.
+      flag: where the path came from, for messages.
+      path: where `model` is in a model of ours that the checkpoint may hold, e.g. "encoder".
+    """
+    names = open_checkpoint(prefix, flag).get_variable_to_shape_map()
+    if OBJECT_GRAPH not in names:  # name-based, as the official code writes them
+        load_tf1_checkpoint(model, prefix, flag)
+        return
+    start = "/".join(filter(None, ("model", path, "")))
+    there = [name for name in names if name.startswith(start) and ".OPTIMIZER_SLOT" not in name]
+    if len(there) > len(model.variables):
+        raise UserError(
+            f"holds {len(there)} variables, the model only {len(model.variables)}",
+            f"{flag}={prefix}",
+            "use the config of the checkpoint; it may have more groups or another sharing",
+        )
+    root = tf.train.Checkpoint(**{path: model}) if path else model
     try:
-        status = checkpoint.restore(prefix)
+        status = tf.train.Checkpoint(model=root).restore(prefix)
         status.assert_existing_objects_matched().expect_partial()
-    except (AssertionError, ValueError, tf.errors.OpError) as error:
+    except (AssertionError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise UserError(
             "does not fit the model",
             f"{flag}={prefix}",
             f"use a checkpoint of its kind and size ({reason})",
         ) from error
+    except tf.errors.OpError as error:
+        raise damaged(prefix, flag, error) from error

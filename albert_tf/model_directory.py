@@ -21,7 +21,7 @@ import tensorflow as tf
 from albert_tf import files
 from albert_tf.config import AlbertConfig
 from albert_tf.errors import UserError
-from albert_tf.tokenization import SPM_MODEL_FILE, AlbertTokenizer
+from albert_tf.tokenization import SPM_MODEL_FILE, AlbertTokenizer, read_settings
 
 CONFIG_FILE = "albert_config.json"
 TASK_FILE = "task.json"
@@ -41,7 +41,7 @@ def check_vocabulary(config: AlbertConfig, tokenizer: AlbertTokenizer) -> None:
 
 
 def check_same_vocabulary(directory: str, tokenizer: AlbertTokenizer, flag: str) -> None:
-    """Raises UserError if a directory of ours holds another vocabulary."""
+    """Raises UserError if a directory of ours holds another vocabulary or normalises otherwise."""
     path = os.path.join(directory, SPM_MODEL_FILE)
     if tf.io.gfile.exists(path) and files.sha256(path) != tokenizer.sha256:
         raise UserError(
@@ -49,6 +49,21 @@ def check_same_vocabulary(directory: str, tokenizer: AlbertTokenizer, flag: str)
             f"{flag}={directory}",
             "use one vocabulary for records, pretraining and fine-tuning",
         )
+    settings = read_settings(directory) or {}
+    check_same_normalization(settings, tokenizer, f"{flag}={directory}")
+
+
+def check_same_normalization(
+    settings: Mapping[str, Any], tokenizer: AlbertTokenizer, where: str
+) -> None:
+    """Raises UserError if do_lower_case or keep_accents are among `settings`, but others."""
+    for name, value in tokenizer.settings.items():
+        if settings.get(name, value) != value:
+            raise UserError(
+                f"has {name}={settings[name]}, but {tokenizer.spm_model_file} is used with {value}",
+                where,
+                f"drop --{name}, or name the vocabulary that lies there",
+            )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,11 +90,7 @@ class Description:
             **self.run,
             "model": self.config.to_dict(),
             "task": dict(self.task),
-            "vocabulary": {
-                "sha256": self.tokenizer.sha256,
-                "do_lower_case": self.tokenizer.do_lower_case,
-                "keep_accents": self.tokenizer.keep_accents,
-            },
+            "vocabulary": {"sha256": self.tokenizer.sha256, **self.tokenizer.settings},
         }
 
 

@@ -7,7 +7,8 @@ import os
 
 import tensorflow as tf
 
-from albert_tf import loading, model_directory
+from albert_tf import model_directory
+from albert_tf.checkpoint_files import directory_of, fingerprint
 from albert_tf.config import AlbertConfig
 from albert_tf.data import pretraining as records_reader
 from albert_tf.data.record_files import RecordFiles
@@ -61,6 +62,10 @@ class PretrainingRun:
                     flag,
                     "raise max_position_embeddings or prepare shorter records",
                 )
+        if not self.do_train and not self.eval:
+            raise UserError(
+                "nothing to do", "--nodo_train", "give --eval_input_file, or drop the flag"
+            )
         for name in ("eval_batch_size", "max_eval_steps"):
             if getattr(self, name) < 1:
                 raise UserError("must be at least 1", f"--{name}={getattr(self, name)}", "raise it")
@@ -105,15 +110,16 @@ def pretrain(run: PretrainingRun) -> None:
 
 def _check_vocabularies(run: PretrainingRun) -> None:
     for records in filter(None, (run.train, run.eval)):
-        for path, sha256 in records.vocabularies().items():
-            if sha256 != run.tokenizer.sha256:
+        for path, manifest in records.manifests.items():
+            if manifest["vocabulary"]["sha256"] != run.tokenizer.sha256:
                 raise UserError(
                     f"was made with another vocabulary than {run.tokenizer.spm_model_file}",
                     path,
                     "prepare the data anew, or name its vocabulary",
                 )
+            model_directory.check_same_normalization(manifest["settings"], run.tokenizer, path)
     if run.init_checkpoint:
-        directory = loading.directory_of(run.init_checkpoint)
+        directory = directory_of(run.init_checkpoint)
         model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
 
 
@@ -123,8 +129,11 @@ def _describe(run: PretrainingRun) -> model_directory.Description:
         "train_batch_size": run.trainer.train_batch_size,
         "random_seed": run.trainer.random_seed,
         "compute_dtype": run.compute_dtype,
-        "init_checkpoint": run.init_checkpoint,
-        "input_files": [os.path.basename(path) for path in run.train.files],
+        "init_checkpoint": run.init_checkpoint
+        and fingerprint(run.init_checkpoint, "--init_checkpoint"),
+        "input_bytes": {
+            os.path.basename(path): tf.io.gfile.stat(path).length for path in run.train.files
+        },
         "records": run.train.fingerprint(),
     }
     task = {"task": "pretraining", "max_seq_length": run.train.max_seq_length}

@@ -169,13 +169,17 @@ class AlbertTokenizer:
         """The SHA-256 of the vocabulary file, as 64 hex digits."""
         return hashlib.sha256(self.model_proto).hexdigest()
 
+    @property
+    def settings(self) -> dict[str, bool]:
+        """do_lower_case and keep_accents."""
+        return {"do_lower_case": self.do_lower_case, "keep_accents": self.keep_accents}
+
     def save(self, directory: str) -> None:
         """Writes the vocabulary and its settings, so that `directory` describes itself."""
         path = os.path.join(directory, SPM_MODEL_FILE)
         with files.atomic_path(path) as temporary, tf.io.gfile.GFile(temporary, "wb") as handle:
             handle.write(self.model_proto)
-        settings = {"do_lower_case": self.do_lower_case, "keep_accents": self.keep_accents}
-        files.write_json(os.path.join(directory, SETTINGS_FILE), settings)
+        files.write_json(os.path.join(directory, SETTINGS_FILE), self.settings)
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("spm_model_file", "model_proto", "do_lower_case", "keep_accents")

@@ -44,9 +44,13 @@ def prepare_weights(
             "holds no checkpoint", f"--output_dir={trainer.config.output_dir}", "train first"
         )
     elif init_checkpoint:
-        loading.initialize_encoder(encoder, init_checkpoint, reinitialize=reinitialize)
-        new = ", ".join(["the heads", *reinitialize])
-        logging.info("encoder starts from %s; random: %s", init_checkpoint, new)
+        kept = loading.initialize_encoder(encoder, init_checkpoint, reinitialize=reinitialize)
+        logging.info(
+            "encoder starts from %s; the heads and %d of its %d variables start from random values",
+            init_checkpoint,
+            kept,
+            len(encoder.variables),
+        )
     else:
         logging.info("all weights start from RANDOM values")
     return trainer.checkpoint.step

@@ -76,6 +76,13 @@ def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
                 f"cannot be accessed: {reason.splitlines()[0]}: check path and permissions",
                 EXIT_UNUSABLE_INPUT,
             )
+        except (tf.errors.OpError, OSError, MemoryError) as error:
+            reason = getattr(error, "message", None) or str(error) or type(error).__name__
+            _fail(
+                f"{type(error).__name__}: {' '.join(reason.split())}: what is written so far is "
+                "kept, and the same command goes on from there",
+                EXIT_FAILED,
+            )
         except KeyboardInterrupt:
             _fail("interrupted: keyboard: give the same command again", 130)
 

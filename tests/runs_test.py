@@ -159,6 +159,8 @@ class RunsTest(tf.test.TestCase):
         output_dir = os.path.join(self.root, "never")
         with self.assertRaisesRegex(UserError, "no variable is called so: --reinitialize=poller"):
             finetune(self.finetuning_run(output_dir, reinitialize=("query", "poller")))
+        with self.assertRaisesRegex(UserError, "holds an empty name: --reinitialize"):
+            finetune(self.finetuning_run(output_dir, reinitialize=("pooler", "")))
         with self.assertRaisesRegex(UserError, "without --init_checkpoint"):
             self.finetuning_run(output_dir, reinitialize=("query",), init_checkpoint=None)
         self.assertFalse(os.path.exists(output_dir))
@@ -223,6 +225,15 @@ class RunsTest(tf.test.TestCase):
         output_dir = os.path.join(self.root, "never")
         with self.assertRaisesRegex(UserError, "its num_attention_heads is 2, the model's 4"):
             finetune(self.finetuning_run(output_dir, model=tiny_config(num_attention_heads=4)))
+        # Without a config beside it, what is left over tells.
+        unshared = os.path.join(self.root, "unshared")
+        grouped = tiny_config(num_hidden_groups=2)
+        pretrain(self.pretraining_run(unshared, model=grouped, eval=None))
+        with self.assertRaisesRegex(UserError, "its num_hidden_groups is 2, the model's 1"):
+            finetune(self.finetuning_run(output_dir, init_checkpoint=unshared))
+        os.remove(os.path.join(unshared, "albert_config.json"))
+        with self.assertRaisesRegex(UserError, "holds 41 variables, the model only 25"):
+            finetune(self.finetuning_run(output_dir, init_checkpoint=unshared))
         self.assertFalse(os.path.exists(output_dir))
 
     def test_other_mistakes_stop_before_anything_is_written(self):
@@ -254,6 +265,34 @@ class RunsTest(tf.test.TestCase):
             pretrain(dataclasses.replace(run, train=records))
         self.assertFalse(os.path.exists(output_dir))
 
+    def test_records_and_checkpoints_normalised_otherwise_are_refused(self):
+        output_dir = os.path.join(self.root, "never")
+        cased = AlbertTokenizer(tiny_spm_model_file(), do_lower_case=False)
+        with self.assertRaisesRegex(UserError, "has do_lower_case=True, but .* with False"):
+            finetune(self.finetuning_run(output_dir, tokenizer=cased))
+        run = self.pretraining_run(output_dir)
+        manifest = {
+            "vocabulary": {"sha256": self.tokenizer.sha256},
+            "settings": {"do_lower_case": True, "keep_accents": True},
+            "input": [],
+        }
+        records = dataclasses.replace(run.train, manifests={"records/manifest.json": manifest})
+        with self.assertRaisesRegex(UserError, "has keep_accents=True.*records/manifest"):
+            pretrain(dataclasses.replace(run, train=records))
+        self.assertFalse(os.path.exists(output_dir))
+
+    def test_other_training_texts_make_another_run(self):
+        reviews = self.directory("moved_reviews")
+        write_reviews(reviews)
+        finetune(self.finetuning_run(self.finetuned, data_dir=reviews))  # the same texts
+        with open(os.path.join(reviews, "train.jsonl"), "a") as handle:
+            handle.write('{"text": "a village", "label": "good"}\n')
+        with self.assertRaisesRegex(UserError, "holds another run, whose .*train.jsonl|steps"):
+            finetune(self.finetuning_run(self.finetuned, data_dir=reviews))
+        with self.assertRaisesRegex(UserError, "holds another run, whose columns.text is 'text'"):
+            columns = Columns(text="label")
+            finetune(self.finetuning_run(self.finetuned, columns=columns))
+
     def test_a_vocabulary_larger_than_the_model_is_refused(self):
         with self.assertRaisesRegex(UserError, "pieces, the model's config 100"):
             pretrain(
@@ -267,7 +306,7 @@ class RunsTest(tf.test.TestCase):
         write_reviews(reviews)
         with open(os.path.join(reviews, "dev_long.jsonl"), "a") as handle:
             handle.write('{"text": "a village", "label": "so-so"}\n')
-        with self.assertRaisesRegex(UserError, "unknown label 'so-so': row 14"):
+        with self.assertRaisesRegex(UserError, "unknown label 'so-so': .*dev_long.jsonl:14"):
             finetune(self.finetuning_run(os.path.join(self.root, "never"), data_dir=reviews))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import tensorflow as tf
 
 from albert_tf.checkpoint_conversion.tf1_names import variable_map
+from albert_tf.checkpoint_files import damaged, open_checkpoint
 from albert_tf.errors import UserError
 from albert_tf.models import AlbertModel
 
@@ -18,9 +21,10 @@ def load_tf1_checkpoint(model: AlbertModel, prefix: str, flag: str = "--init_che
       flag: where the path came from, for messages.
 
     Raises:
-      UserError: a variable is missing or of another shape; all of them are listed.
+      UserError: variables are missing, left over or of another shape, which lists them, or the
+        checkpoint is damaged.
     """
-    reader = tf.train.load_checkpoint(prefix)
+    reader = open_checkpoint(prefix, flag)
     shapes = reader.get_variable_to_shape_map()
     names = variable_map(model)
     missing = sorted(set(names) - set(shapes))
@@ -41,5 +45,20 @@ def load_tf1_checkpoint(model: AlbertModel, prefix: str, flag: str = "--init_che
             f"{flag}={prefix}",
             "mend the config: " + "; ".join(wrong),
         )
-    for name, variable in names.items():
-        variable.assign(reader.get_tensor(name))
+    # Optimizer slots lie below their variable's name; heads of another task are not asked for.
+    extra = sorted(
+        name
+        for name in set(shapes) - set(names)
+        if name.startswith("bert/") and os.path.dirname(name) not in names
+    )
+    if extra:
+        raise UserError(
+            f"holds {len(extra)} variables that the model lacks",
+            f"{flag}={prefix}",
+            "mend the config; left over: " + ", ".join(extra),
+        )
+    try:
+        for name, variable in names.items():
+            variable.assign(reader.get_tensor(name))
+    except tf.errors.OpError as error:
+        raise damaged(prefix, flag, error) from error

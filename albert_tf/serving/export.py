@@ -15,11 +15,11 @@ import tensorflow as tf
 from absl import logging
 
 from albert_tf import files, loading, model_directory, text_ops
+from albert_tf.checkpoint_files import latest_checkpoint
 from albert_tf.data import packing
 from albert_tf.errors import RunError, UserError
 from albert_tf.models import AlbertClassifier
 from albert_tf.tokenization import AlbertTokenizer
-from albert_tf.training.checkpointing import latest_checkpoint
 
 MODEL_CARD = os.path.join("assets.extra", "model_card.json")
 TEXT_SIGNATURE = "serving_default"
@@ -169,7 +169,7 @@ def _model_card(
             "keep_accents": tokenizer.keep_accents,
             "vocab_size": tokenizer.vocab_size,
         },
-        "checkpoint": os.path.basename(latest_checkpoint(model_dir)),
+        "checkpoint": os.path.basename(latest_checkpoint(model_dir, "--model_dir")),
         "run": files.read_json(os.path.join(model_dir, model_directory.RUN_FILE), "--model_dir"),
         "exported": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "versions": {

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 
 import tensorflow as tf
 
+from albert_tf.checkpoint_files import checkpoints
 from albert_tf.errors import UserError
 from albert_tf.models import AlbertModel
 
@@ -26,12 +28,10 @@ class RunCheckpoint:
     ):
         self.input_position = tf.Variable(0, dtype=tf.int64, name="input_position")
         self._optimizer = optimizer
-        checkpoint = tf.train.Checkpoint(
+        self._output_dir = output_dir
+        self._keep_checkpoint_max = keep_checkpoint_max
+        self._checkpoint = tf.train.Checkpoint(
             model=model, optimizer=optimizer, input_position=self.input_position
-        )
-        self._checkpoint = checkpoint
-        self._manager = tf.train.CheckpointManager(
-            checkpoint, output_dir, max_to_keep=keep_checkpoint_max, checkpoint_name="ckpt"
         )
 
     @property
@@ -43,19 +43,25 @@ class RunCheckpoint:
         """Restores the newest checkpoint, if there is one.
 
         Raises:
-          UserError: it lacks variables of this model.
+          UserError: it lacks variables of this model, or is damaged.
         """
-        path = self._manager.latest_checkpoint
-        if path is None:
+        prefixes = checkpoints(self._output_dir)
+        if not prefixes:
             return False
+        path = prefixes[-1]
         try:
             status = self._checkpoint.restore(path)
             status.assert_existing_objects_matched()
-        except (AssertionError, ValueError, tf.errors.OpError) as error:
+        except (AssertionError, ValueError) as error:
             raise UserError(
                 "checkpoint does not fit this model",
                 path,
                 f"choose another --output_dir ({str(error).splitlines()[0]})",
+            ) from error
+        except tf.errors.OpError as error:
+            before = f"goes on from {prefixes[-2]}" if prefixes[1:] else "starts anew"
+            raise UserError(
+                "checkpoint is damaged", path, f"delete {path}.*, and the run {before}"
             ) from error
         return True
 
@@ -64,15 +70,19 @@ class RunCheckpoint:
         self.input_position.assign(input_position)
         return self._manager.save(checkpoint_number=self.step)
 
-
-def latest_checkpoint(directory: str) -> str | None:
-    """The prefix of the newest checkpoint in a directory that can be read, if any.
-
-    Released directories have no state file; their only checkpoint is taken.
-    """
-    state = tf.train.get_checkpoint_state(directory)
-    if state is None:
-        indices = tf.io.gfile.glob(os.path.join(directory, "*.index"))
-        return indices[0].removesuffix(".index") if len(indices) == 1 else None
-    # Paths in the state file may be absolute; the directory may have been moved since.
-    return os.path.join(directory, os.path.basename(state.model_checkpoint_path))
+    @functools.cached_property
+    def _manager(self) -> tf.train.CheckpointManager:
+        # The files decide, see checkpoint_files; TensorFlow's state file follows them.
+        if prefixes := checkpoints(self._output_dir):
+            order = [float(i + 1) for i in range(len(prefixes))]  # stands for the time of writing
+            tf.compat.v1.train.update_checkpoint_state(
+                self._output_dir, prefixes[-1], prefixes, all_model_checkpoint_timestamps=order
+            )
+        elif tf.io.gfile.exists(state := os.path.join(self._output_dir, "checkpoint")):
+            tf.io.gfile.remove(state)
+        return tf.train.CheckpointManager(
+            self._checkpoint,
+            self._output_dir,
+            max_to_keep=self._keep_checkpoint_max,
+            checkpoint_name="ckpt",
+        )

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from albert_tf.errors import UserError
 
-STRATEGIES = ("auto", "cpu", "mirrored", "multi_worker", "tpu")
+STRATEGIES = ("auto", "cpu", "mirrored", "tpu")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +32,19 @@ class StrategyConfig:
             raise UserError(
                 "unknown strategy", f"--strategy={self.strategy}", f"choose {', '.join(STRATEGIES)}"
             )
+        for name in ("tpu_name", "tpu_zone", "gcp_project"):
+            value = getattr(self, name)
+            if value and not self.uses_tpu:
+                raise UserError(
+                    "has no effect without a TPU",
+                    f"--{name}={value}",
+                    "give --tpu_name with --strategy=tpu or auto, or drop it",
+                )
+
+    @property
+    def uses_tpu(self) -> bool:
+        """Whether a TPU is asked for."""
+        return self.strategy == "tpu" or (self.strategy == "auto" and bool(self.tpu_name))
 
 
 def create_strategy(config: StrategyConfig) -> tf.distribute.Strategy:
@@ -40,15 +53,10 @@ def create_strategy(config: StrategyConfig) -> tf.distribute.Strategy:
     Raises:
       UserError: the devices asked for are not there.
     """
-    gpus = tf.config.list_physical_devices("GPU")
-    kind = config.strategy
-    if kind == "auto":
-        kind = "tpu" if config.tpu_name else "mirrored" if gpus else "cpu"
-    if kind == "tpu":
+    if config.uses_tpu:
         return _tpu_strategy(config)
-    if kind == "multi_worker":
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    if kind == "mirrored":
+    gpus = tf.config.list_physical_devices("GPU")
+    if config.strategy == "mirrored" or (config.strategy == "auto" and gpus):
         # Without GPUs it mirrors over the logical CPU devices.
         devices = [f"GPU:{i}" for i in range(len(gpus))] or [
             f"CPU:{i}" for i in range(len(tf.config.list_logical_devices("CPU")))

@@ -49,6 +49,10 @@ class TrainerConfig:
         ):
             if getattr(self, name) < 1:
                 raise UserError("must be at least 1", f"--{name}={getattr(self, name)}", "raise it")
+        if not -(1 << 31) <= self.random_seed < 1 << 31:
+            raise UserError(
+                "does not fit 32 bits", f"--random_seed={self.random_seed}", "choose a smaller one"
+            )
 
 
 class Trainer:

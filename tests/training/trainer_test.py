@@ -7,12 +7,12 @@ import tensorflow as tf
 from absl import logging
 from absl.testing import parameterized
 
+from albert_tf.checkpoint_files import checkpoints, latest_checkpoint
 from albert_tf.data.pretraining import training_batches
 from albert_tf.data.record_files import inspect_files
 from albert_tf.errors import RunError, UserError
 from albert_tf.optimization import OptimizationConfig
 from albert_tf.tasks.pretraining import PretrainingTask
-from albert_tf.training.checkpointing import latest_checkpoint
 from albert_tf.training.strategy import StrategyConfig, create_strategy
 from albert_tf.training.trainer import Trainer, TrainerConfig
 from tests.tiny_models import pretraining_batch, tiny_config, write_records
@@ -63,7 +63,7 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
         _, trainer = self.trainer(killed_dir)
         with self.assertRaises(tf.errors.InvalidArgumentError):
             trainer.train(batches_until_killed)
-        self.assertEndsWith(latest_checkpoint(killed_dir), "ckpt-4")
+        self.assertEndsWith(latest_checkpoint(killed_dir, "--output_dir"), "ckpt-4")
 
         resumed, trainer = self.trainer(killed_dir)
         self.assertTrue(trainer.restore())
@@ -74,6 +74,36 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
             self.assertAllClose(a.pop("step"), b.pop("step"))
             self.assertEqual(a.pop("kind"), b.pop("kind"))
             self.assertAllClose(a, b, atol=1e-5)
+
+    def test_a_run_goes_on_without_its_state_file_and_names_a_damaged_checkpoint(self):
+        output_dir = self.create_tempdir().full_path
+        _, trainer = self.trainer(output_dir)
+        trainer.train(self.batches)
+        for content in (None, "", "gibberish"):
+            state = os.path.join(output_dir, "checkpoint")
+            os.remove(state)
+            if content is not None:
+                with open(state, "w") as handle:
+                    handle.write(content)
+            _, trainer = self.trainer(output_dir, keep_checkpoint_max=2)
+            self.assertTrue(trainer.restore())
+            self.assertEqual(trainer.checkpoint.step, STEPS)
+            trainer.checkpoint.save(STEPS)
+            self.assertLen(checkpoints(output_dir), 2)
+        with open(os.path.join(output_dir, f"ckpt-{STEPS}.index"), "r+b") as handle:
+            handle.truncate(20)
+        _, trainer = self.trainer(output_dir)
+        with self.assertRaisesRegex(UserError, "is damaged: .*ckpt-12: .* goes on from .*ckpt-8"):
+            trainer.restore()
+
+    def test_a_seed_beyond_32_bits_is_refused(self):
+        with self.assertRaisesRegex(UserError, "does not fit 32 bits: --random_seed=4294967296"):
+            TrainerConfig("", 8, random_seed=1 << 32)
+
+    def test_tpu_flags_without_a_tpu_are_refused(self):
+        for config in ({"strategy": "cpu", "tpu_name": "x"}, {"tpu_zone": "x"}):
+            with self.assertRaisesRegex(UserError, "has no effect without a TPU: --tpu_"):
+                StrategyConfig(**config)
 
     def test_the_update_does_not_depend_on_the_number_of_replicas(self):
         weights = []
@@ -112,7 +142,7 @@ class TrainerTest(parameterized.TestCase, tf.test.TestCase):
         _, trainer = self.trainer(output_dir)
         with self.assertRaisesRegex(RunError, "masked_lm_loss.* not finite: between step 6 and 8"):
             trainer.train(poisoned)
-        self.assertEndsWith(latest_checkpoint(output_dir), "ckpt-4")
+        self.assertEndsWith(latest_checkpoint(output_dir, "--output_dir"), "ckpt-4")
 
     def test_a_batch_that_the_replicas_cannot_share_is_refused(self):
         with self.assertRaisesRegex(UserError, "--train_batch_size=7"):
