@@ -49,3 +49,5 @@ def check_prediction() -> None:
         raise UserError("give one of them", "--text, --input_file", "what shall be classified?")
     if bool(FLAGS.input_file) != bool(FLAGS.output_file):
         raise UserError("go together", "--input_file, --output_file", "give both")
+    if FLAGS.text_b and FLAGS.input_file:
+        raise UserError("has no effect with --input_file", "--text_b", "put the texts in the file")

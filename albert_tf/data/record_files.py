@@ -57,10 +57,6 @@ class RecordFiles:
         """Where the first shard lies; a data directory holds its vocabulary too."""
         return os.path.dirname(self.files[0]) or "."
 
-    def vocabularies(self) -> dict[str, str]:
-        """SHA-256 of the vocabulary by manifest, where there is one."""
-        return {path: m["vocabulary"]["sha256"] for path, m in self.manifests.items()}
-
     def fingerprint(self) -> str:
         """Tells records of other text or settings apart; "" without manifests."""
         told = [(m["settings"], m["input"]) for m in self.manifests.values()]
@@ -102,7 +98,7 @@ def inspect_files(
         ("max_seq_length", max_seq_length, seq_length),
         ("max_predictions_per_seq", max_predictions_per_seq, predictions),
     ):
-        if asked and asked != found:
+        if asked is not None and asked != found:
             raise UserError(
                 f"records hold {seq_length} tokens and {predictions} predictions",
                 path,

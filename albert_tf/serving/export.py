@@ -49,7 +49,8 @@ def export_classifier(model_dir: str, output_dir: str) -> str:
     files.make_output_directory(output_dir)
     path = os.path.join(output_dir, str(1 + max(_versions(output_dir), default=0)))
     # A leading dot hides an unfinished export from servers, which look for numbers.
-    temporary = os.path.join(output_dir, f".unfinished.{os.getpid()}")
+    temporary = os.path.join(output_dir, ".unfinished")
+    _remove(temporary)  # of an export that was killed
     try:
         module = serving_module(classifier, tokenizer, task)
         signatures = {
@@ -60,14 +61,19 @@ def export_classifier(model_dir: str, output_dir: str) -> str:
             tf.saved_model.save(module, temporary, signatures)
         tf.io.gfile.makedirs(os.path.join(temporary, os.path.dirname(MODEL_CARD)))
         card = _model_card(model_dir, classifier, tokenizer, task)
+        _warn_if_unfinished(card)
         files.write_json(os.path.join(temporary, MODEL_CARD), card)
         _self_test(temporary, classifier, tokenizer, task)
         tf.io.gfile.rename(temporary, path)
     finally:
-        if tf.io.gfile.exists(temporary):
-            tf.io.gfile.rmtree(temporary)
+        _remove(temporary)
     logging.info("exported %s to %s", model_dir, path)
     return path
+
+
+def _remove(directory: str) -> None:
+    if tf.io.gfile.exists(directory):
+        tf.io.gfile.rmtree(directory)
 
 
 @contextlib.contextmanager
@@ -161,22 +167,26 @@ def serving_module(
 def _model_card(
     model_dir: str, classifier: AlbertClassifier, tokenizer: AlbertTokenizer, task: dict[str, Any]
 ) -> dict[str, Any]:
+    run = files.read_json(os.path.join(model_dir, model_directory.RUN_FILE), "--model_dir")
+    checkpoint = os.path.basename(latest_checkpoint(model_dir, "--model_dir"))
     return {
         "task": task,
         "model": classifier.config.to_dict(),
-        "tokenizer": {
-            "do_lower_case": tokenizer.do_lower_case,
-            "keep_accents": tokenizer.keep_accents,
-            "vocab_size": tokenizer.vocab_size,
-        },
-        "checkpoint": os.path.basename(latest_checkpoint(model_dir, "--model_dir")),
-        "run": files.read_json(os.path.join(model_dir, model_directory.RUN_FILE), "--model_dir"),
+        "tokenizer": {**tokenizer.settings, "vocab_size": tokenizer.vocab_size},
+        "checkpoint": checkpoint,
+        "run": run,
         "exported": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "versions": {
             name: importlib.metadata.version(name)
             for name in ("tensorflow", "tensorflow-text", "sentencepiece")
         },
     }
+
+
+def _warn_if_unfinished(card: dict[str, Any]) -> None:
+    last = card["run"]["optimization"]["num_train_steps"]
+    if card["checkpoint"] != f"ckpt-{last}":
+        logging.warning("the run is UNFINISHED: this is %s of %d steps", card["checkpoint"], last)
 
 
 def _self_test(

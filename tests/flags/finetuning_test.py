@@ -117,6 +117,11 @@ class ServingFlagsTest(tf.test.TestCase):
             with flagsaver.as_parsed(**values), self.assertRaises(UserError):
                 flags.serving.check_prediction()
 
+    def test_second_texts_beside_a_file_are_refused(self):
+        given = {"input_file": "x", "output_file": "y", "text_b": ["b"]}
+        with flagsaver.as_parsed(**given), self.assertRaisesRegex(UserError, "no effect with"):
+            flags.serving.check_prediction()
+
 
 if __name__ == "__main__":
     tf.test.main()

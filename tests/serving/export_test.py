@@ -28,8 +28,8 @@ LABELS = ["no", "perhaps", "yes"]
 TEXTS = ["the village", "", "A much longer Text, with 1,000 words. " * 9, "Café [MASK] 東京"]
 
 
-def write_model(directory: str, pair: bool = False) -> str:
-    """An untrained classifier in a model directory."""
+def write_model(directory: str, pair: bool = False, num_train_steps: int = 1) -> str:
+    """A classifier of step 1 in a model directory."""
     config = tiny_config()
     task = {
         "task": "sequence_classification",
@@ -39,7 +39,8 @@ def write_model(directory: str, pair: bool = False) -> str:
         "pair": pair,
     }
     tokenizer = AlbertTokenizer(tiny_spm_model_file())
-    description = model_directory.Description(config, tokenizer, task, {}, "")
+    run = {"optimization": {"num_train_steps": num_train_steps}}
+    description = model_directory.Description(config, tokenizer, task, run, "")
     model_directory.claim(directory, description)
     model = AlbertClassifier(config, len(LABELS), seed=4)
     manager = tf.train.CheckpointManager(tf.train.Checkpoint(model=model), directory, 1)
@@ -116,6 +117,21 @@ class ExportTest(tf.test.TestCase):
         self.assertEqual([os.path.basename(path) for path in (first, second)], ["1", "2"])
         self.assertEqual(latest_version(exports), second)
         self.assertCountEqual(os.listdir(exports), ["1", "2"])
+
+    def test_what_a_killed_export_left_is_replaced(self):
+        exports = os.path.join(self.root, "killed")
+        os.makedirs(os.path.join(exports, ".unfinished", "variables"))
+        self.assertEqual(os.path.basename(export_classifier(self.model_dir, exports)), "1")
+        self.assertCountEqual(os.listdir(exports), ["1"])
+
+    def test_an_unfinished_run_is_exported_with_a_warning(self):
+        model_dir = write_model(os.path.join(self.root, "unfinished"), num_train_steps=9)
+        with self.assertLogs("absl", "WARNING") as logs:
+            path = export_classifier(model_dir, os.path.join(self.root, "unfinished_exports"))
+        self.assertIn("UNFINISHED: this is ckpt-1 of 9 steps", "".join(logs.output))
+        card = read_model_card(path)
+        self.assertEqual(card["checkpoint"], "ckpt-1")
+        self.assertEqual(card["run"]["optimization"]["num_train_steps"], 9)
 
     def test_an_export_that_answers_differently_is_not_kept(self):
         exports = os.path.join(self.root, "different")
