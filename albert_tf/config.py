@@ -176,7 +176,8 @@ def _size(hidden: int, layers: int, heads: int, **more: Any) -> dict[str, Any]:
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    # Paper, Table 1. xlarge was released with 16 heads, not H/64.
+    # Paper, Table 1, without dropout, as its final models and the released v2; xlarge was
+    # released with 16 heads, not H/64.
     "albert_base": _size(768, 12, 12),
     "albert_large": _size(1024, 24, 16),
     "albert_xlarge": _size(2048, 24, 16),

@@ -30,7 +30,7 @@ def load_tensorflow_text() -> types.ModuleType:
       UserError: it is missing, or was made for another TensorFlow.
     """
     install = ".".join(tf.__version__.split(".")[:2]) + ".*"
-    remedy = f"pip install 'tensorflow-text=={install}', or use the signature that takes ids"
+    remedy = f"pip install 'tensorflow-text=={install}'"
     where = f"tensorflow {tf.__version__}"
     try:
         version = importlib.metadata.version("tensorflow-text")

@@ -16,6 +16,8 @@ from albert_tf.errors import UserError
 SHUFFLE_BUFFER = 10_000
 """Records held for shuffling, on top of data preparation's shuffle of the whole corpus."""
 
+SEGMENTS = SENTENCE_ORDERS = 2
+
 PARSED_AT_ONCE = 256
 """Records that an evaluation parses together."""
 
@@ -25,11 +27,22 @@ def _parse(records: RecordFiles, vocab_size: int) -> Callable[[tf.Tensor], dict[
 
     def parse(serialized: tf.Tensor) -> dict[str, tf.Tensor]:
         features = tf.io.parse_example(serialized, spec)
+        limits = {
+            "input_ids": vocab_size,
+            "masked_lm_ids": vocab_size,
+            "masked_lm_positions": records.max_seq_length,
+            "segment_ids": SEGMENTS,
+            "next_sentence_labels": SENTENCE_ORDERS,
+        }
         # An accelerator would look up zeros for such an id, and say nothing.
-        too_large = tf.reduce_any(features["input_ids"] >= vocab_size)
-        too_large |= tf.reduce_any(features["masked_lm_ids"] >= vocab_size)
-        message = f"a record holds ids beyond the model's vocabulary of {vocab_size}"
-        with tf.control_dependencies([tf.debugging.Assert(~too_large, [message])]):
+        checks = [
+            tf.debugging.Assert(
+                tf.reduce_all((features[name] >= 0) & (features[name] < limit)),
+                [f"a record holds {name} outside 0 to {limit - 1}"],
+            )
+            for name, limit in limits.items()
+        ]
+        with tf.control_dependencies(checks):
             return {
                 name: tf.cast(value, tf.int32) if value.dtype == tf.int64 else value
                 for name, value in features.items()

@@ -149,7 +149,7 @@ class Trainer:
         parameters = sum(math.prod(v.shape) for v in self._variables)
         logging.info(
             "training %s parameters on %d replica(s) of %s from step %d; %s, rate %g, warm-up %d, "
-            "decay %g (%d of %d variables excluded), clip %g",
+            "decay %g (%d of %d variables excluded), clip %g, dropout %g",
             f"{parameters:,}",
             self._strategy.num_replicas_in_sync,
             type(self._strategy).__name__,
@@ -161,6 +161,7 @@ class Trainer:
             len(excluded),
             len(self._variables),
             self._optimization.clip_norm,
+            self._task.model.config.hidden_dropout_prob,
         )
 
     def _run_loop(self, iterator: Iterator[Batch], count: int, step: int) -> dict[str, float]:

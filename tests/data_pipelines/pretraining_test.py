@@ -2,6 +2,7 @@ import os
 
 import numpy as np
 import tensorflow as tf
+from absl.testing import parameterized
 
 from albert_tf.data.pretraining import (
     evaluation_examples,
@@ -10,6 +11,7 @@ from albert_tf.data.pretraining import (
     training_batches,
 )
 from albert_tf.data.record_files import inspect_files
+from albert_tf.data.record_schema import to_example
 from albert_tf.errors import UserError
 from albert_tf.training.evaluation import pad_batches
 from tests.shared_data import shared_path
@@ -21,7 +23,7 @@ def keys(batch) -> list[bytes]:
     return [row.tobytes() for row in batch["input_ids"]]
 
 
-class PretrainingRecordsTest(tf.test.TestCase):
+class PretrainingRecordsTest(parameterized.TestCase, tf.test.TestCase):
     def setUp(self):
         super().setUp()
         self.path = os.path.join(self.get_temp_dir(), self.id())
@@ -91,10 +93,32 @@ class PretrainingRecordsTest(tf.test.TestCase):
 
     def test_ids_beyond_the_vocabulary_are_an_error_not_zeros(self):
         with (
-            self.assertRaisesRegex(UserError, f"{self.shards[0]}: .* vocabulary of 50"),
+            self.assertRaisesRegex(UserError, f"{self.shards[0]}: .* input_ids outside 0 to 49"),
             faults_named(self.records, 50),
         ):
             list(training_batches(self.records, 50, 5, 0, seed=1).take(20))
+
+    @parameterized.parameters(
+        ("input_ids", -1),
+        ("masked_lm_ids", VOCAB_SIZE),
+        ("masked_lm_positions", SEQ_LENGTH),
+        ("segment_ids", 2),
+        ("next_sentence_labels", 2),
+    )
+    def test_a_number_that_the_model_cannot_look_up_is_an_error(self, name, number):
+        arrays = pretraining_arrays(6)
+        arrays[name][3, 0] = number
+        path = os.path.join(self.path, "odd.tfrecord")
+        with tf.io.TFRecordWriter(path) as writer:
+            for row in range(6):
+                example = to_example({key: values[row] for key, values in arrays.items()})
+                writer.write(example.SerializeToString())
+        records = inspect_files([path], "--input_file")
+        with (
+            self.assertRaisesRegex(UserError, f"odd.tfrecord: .* {name} outside 0 to"),
+            faults_named(records, VOCAB_SIZE),
+        ):
+            list(training_batches(records, VOCAB_SIZE, 2, 0, seed=1).take(3))
 
     def test_other_errors_are_not_blamed_on_the_records(self):
         with (
