@@ -7,11 +7,12 @@ VOCAB_SIZE ?= 8000
 LOGDIR ?= build/quickstart
 PORT ?= 6006
 
-.PHONY: help venv quickstart test lint tensorboard
+.PHONY: help venv quickstart test test-slow lint tensorboard
 
 help:
 	@echo "make quickstart   from raw text to a served classifier (CORPUS='path/*.txt', INIT=random)"
 	@echo "make test         the test suite"
+	@echo "make test-slow    the tests that it leaves out"
 	@echo "make lint         ruff"
 	@echo "make tensorboard  curves of LOGDIR=$(LOGDIR) on PORT=$(PORT)"
 	@echo "make venv         .venv alone"
@@ -27,6 +28,9 @@ quickstart: venv
 
 test: venv
 	$(PYTHON) -m pytest
+
+test-slow: venv
+	$(PYTHON) -m pytest -m slow
 
 lint: venv
 	$(PYTHON) -m ruff check .

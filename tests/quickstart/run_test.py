@@ -28,16 +28,16 @@ class RunTest(parameterized.TestCase, tf.test.TestCase):
     def test_a_step_is_shown_as_a_command_that_can_be_typed(self):
         quickstart, printed = run.Quickstart(pathlib.Path("x")), io.StringIO()
         with contextlib.redirect_stdout(printed):
-            quickstart.step("help", "data_prep.inspect_records", help=True, text=("a b", "c"))
+            quickstart.step("help", "json.tool", help=True, text=("a b", "c"))
         shown = printed.getvalue().split("=== help\n$ ")[1]
-        words = ["python -m data_prep.inspect_records", "--help", "'--text=a b'", "--text=c"]
+        words = ["python -m json.tool", "--help", "'--text=a b'", "--text=c"]
         self.assertStartsWith(shown, " \\\n    ".join(words))
         self.assertGreater(quickstart.seconds["help"], 0)
 
     def test_a_step_that_fails_ends_the_quickstart_with_its_status(self):
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors), self.assertRaises(SystemExit) as caught:
-            run.Quickstart(pathlib.Path("x")).step("export", "export_savedmodel.py", model_dir="x")
+            run.Quickstart(pathlib.Path("x")).step("export", "json.tool", model_dir="x")
         self.assertEqual(caught.exception.code, 2)
         self.assertIn("error: the step failed with status 2: export: ", errors.getvalue())
 

@@ -111,23 +111,18 @@ class ExportTest(tf.test.TestCase):
         self.assertAllClose(json.loads(output), self.probabilities(TEXTS[:1]), atol=1e-6)
 
     def test_versions_count_up_and_nothing_unfinished_stays(self):
-        exports = os.path.join(self.root, "versions")
-        first = export_classifier(self.model_dir, exports)
-        second = export_classifier(self.model_dir, exports)
-        self.assertEqual([os.path.basename(path) for path in (first, second)], ["1", "2"])
-        self.assertEqual(latest_version(exports), second)
-        self.assertCountEqual(os.listdir(exports), ["1", "2"])
-
-    def test_what_a_killed_export_left_is_replaced(self):
-        exports = os.path.join(self.root, "killed")
-        os.makedirs(os.path.join(exports, ".unfinished", "variables"))
-        self.assertEqual(os.path.basename(export_classifier(self.model_dir, exports)), "1")
-        self.assertCountEqual(os.listdir(exports), ["1"])
+        # What a killed export left is replaced.
+        os.makedirs(os.path.join(self.exports, ".unfinished", "variables"))
+        second = export_classifier(self.model_dir, self.exports)
+        self.assertEqual([os.path.basename(path) for path in (self.path, second)], ["1", "2"])
+        self.assertEqual(latest_version(self.exports), second)
+        self.assertCountEqual(os.listdir(self.exports), ["1", "2"])
 
     def test_an_unfinished_run_is_exported_with_a_warning(self):
         model_dir = write_model(os.path.join(self.root, "unfinished"), num_train_steps=9)
-        with self.assertLogs("absl", "WARNING") as logs:
-            path = export_classifier(model_dir, os.path.join(self.root, "unfinished_exports"))
+        exports = os.path.join(self.root, "unfinished_exports")
+        with self.assertLogs("absl", "WARNING") as logs, self.save_by_copying():
+            path = export_classifier(model_dir, exports)
         self.assertIn("UNFINISHED: this is ckpt-1 of 9 steps", "".join(logs.output))
         card = read_model_card(path)
         self.assertEqual(card["checkpoint"], "ckpt-1")
@@ -137,6 +132,7 @@ class ExportTest(tf.test.TestCase):
         exports = os.path.join(self.root, "different")
         original = export._probabilities
         with (
+            self.save_by_copying(),
             mock.patch.object(export, "_probabilities", lambda *args: original(*args) + 1e-3),
             self.assertRaisesRegex(RunError, "off by .*: not kept"),
         ):
@@ -156,6 +152,14 @@ class ExportTest(tf.test.TestCase):
         for path in (empty, "/no/such/dir", self.model_dir):
             with self.assertRaisesRegex(UserError, f"--saved_model={path}"):
                 Predictor(path)
+
+    def save_by_copying(self):
+        """Takes the saved model of setUpClass, of equal weights, for the seconds that it saves."""
+
+        def copy(module, path, *args, **kwargs):
+            shutil.copytree(self.path, path, dirs_exist_ok=True)
+
+        return mock.patch.object(tf.saved_model, "save", copy)
 
     def create_directory(self, name: str) -> str:
         path = os.path.join(self.get_temp_dir(), name)

@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from absl.testing import parameterized
 
@@ -74,6 +75,7 @@ class CompiledStepTest(parameterized.TestCase, tf.test.TestCase):
             tolerance = 1e-4 * np.abs(value).max()
             self.assertAllClose(value, compiled[name], atol=tolerance, rtol=0, msg=name)
 
+    @pytest.mark.slow  # each part has a quick test: float32 above, bfloat16 in models_test
     def test_a_compiled_training_step_in_bfloat16_has_the_same_losses(self):
         metrics, _ = self.train(
             tf.distribute.OneDeviceStrategy("/cpu:0"), classification, "bfloat16"
