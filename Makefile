@@ -26,8 +26,9 @@ quickstart: venv
 	@$(PYTHON) -m quickstart.run --init='$(INIT)' --corpus='$(CORPUS)' \
 		--vocab_size='$(VOCAB_SIZE)' $(if $(LANGUAGE),--language='$(LANGUAGE)')
 
+# A process per core, up to what fits in 8 GB; the tests of a class share models, hence loadscope.
 test: venv
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n logical --maxprocesses=4 --dist loadscope
 
 test-slow: venv
 	$(PYTHON) -m pytest -m slow
