@@ -119,7 +119,7 @@ def finetune(run: FinetuningRun) -> None:
     # Everything is read and checked before anything is written or trained.
     data = _read_data(run)
     optimization = _optimization(run, len(data.train))
-    description = _describe(run, optimization, data.labels)
+    description = _describe(run, optimization, data)
     model_directory.check(run.trainer.output_dir, description)
     strategy = create_strategy(run.strategy)
     with strategy.scope():
@@ -158,9 +158,17 @@ def finetune(run: FinetuningRun) -> None:
 
 
 class _Data(NamedTuple):
-    """What a run reads: the sorted labels, the training texts, and rows and texts by dev file."""
+    """What a run reads.
+
+    Attributes:
+      labels: sorted.
+      train_files: SHA-256 by name.
+      train: texts.
+      dev: rows and texts by file.
+    """
 
     labels: list[str]
+    train_files: dict[str, str]
     train: TokenizedTexts
     dev: dict[str, tuple[Sequence[LabelledText], TokenizedTexts]]
 
@@ -180,7 +188,8 @@ def _read_data(run: FinetuningRun) -> _Data:
     train_texts = tokenized(train_rows, train_files[0])
     _log_data(train_texts, labels)
     dev = {path: (rows, tokenized(rows, path)) for path, rows in dev_rows.items()}
-    return _Data(labels, train_texts, dev)
+    hashes = {os.path.basename(path): files.sha256(path) for path in train_files}
+    return _Data(labels, hashes, train_texts, dev)
 
 
 def _sorted_labels(labels: set[str], paths: Sequence[str]) -> list[str]:
@@ -213,7 +222,7 @@ def _optimization(run: FinetuningRun, rows: int) -> OptimizationConfig:
 
 
 def _describe(
-    run: FinetuningRun, optimization: OptimizationConfig, labels: Sequence[str]
+    run: FinetuningRun, optimization: OptimizationConfig, data: _Data
 ) -> model_directory.Description:
     identity = {
         "optimization": dataclasses.asdict(optimization),
@@ -226,14 +235,11 @@ def _describe(
         and fingerprint(run.init_checkpoint, "--init_checkpoint"),
         "reinitialize": list(run.reinitialize),
         "columns": dataclasses.asdict(run.columns),
-        "train_files": {
-            os.path.basename(path): files.sha256(path)
-            for path in tabular.find_split(run.data_dir, "train")
-        },
+        "train_files": data.train_files,
     }
     task = {
         "task": "sequence_classification",
-        "labels": list(labels),
+        "labels": data.labels,
         "max_seq_length": run.max_seq_length,
         "truncation": run.truncation,
         "pair": run.columns.text_b is not None,

@@ -22,6 +22,17 @@ from albert_tf.errors import RunError, UserError
 EXIT_FAILED = 1
 EXIT_UNUSABLE_INPUT = 2
 
+MACHINE_ERRORS = (
+    OSError,
+    MemoryError,
+    tf.errors.ResourceExhaustedError,
+    tf.errors.NotFoundError,
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.DataLossError,
+)
+"""A full disk, a lost file or device; other errors of TensorFlow are ours, and show their trace."""
+
 
 def _fail(message: str, status: int) -> None:
     sys.stdout.flush()
@@ -76,11 +87,11 @@ def run(main: Callable[[], None], required: Sequence[str] = ()) -> None:
                 f"cannot be accessed: {reason.splitlines()[0]}: check path and permissions",
                 EXIT_UNUSABLE_INPUT,
             )
-        except (tf.errors.OpError, OSError, MemoryError) as error:
-            reason = getattr(error, "message", None) or str(error) or type(error).__name__
+        except MACHINE_ERRORS as error:
+            reason = getattr(error, "message", None) or str(error) or "no memory left"
             _fail(
-                f"{type(error).__name__}: {' '.join(reason.split())}: what is written so far is "
-                "kept, and the same command goes on from there",
+                f"{type(error).__name__}: {' '.join(reason.split())}: mend the cause and give the "
+                "same command again",
                 EXIT_FAILED,
             )
         except KeyboardInterrupt:

@@ -17,6 +17,7 @@ SHUFFLE_BUFFER = 10_000
 """Records held for shuffling, on top of data preparation's shuffle of the whole corpus."""
 
 SEGMENTS = SENTENCE_ORDERS = 2
+"""A and B; in order and swapped."""
 
 PARSED_AT_ONCE = 256
 """Records that an evaluation parses together."""
