@@ -45,8 +45,6 @@ def main() -> None:
             length_buckets=flags.finetuning.length_buckets(),
             classifier_dropout=FLAGS.classifier_dropout,
             num_train_epochs=FLAGS.num_train_epochs,
-            num_train_steps=FLAGS.num_train_steps,
-            num_warmup_steps=FLAGS.num_warmup_steps,
             do_train=FLAGS.do_train,
             do_eval=FLAGS.do_eval,
             eval_batch_size=FLAGS.eval_batch_size,

@@ -48,11 +48,9 @@ class FinetuningRun:
       truncation: what a longer single text keeps, one of packing.TRUNCATIONS.
       length_buckets: shorter lengths that batches may be padded to.
       classifier_dropout: dropout of the pooled output.
-      num_train_epochs: passes over the data, if num_train_steps is None.
-      num_train_steps: updates in all.
-      num_warmup_steps: updates of linear warm-up; None means a tenth of all.
+      num_train_epochs: passes over the data, if the optimization leaves the number of steps open.
       do_train, do_eval, eval_batch_size, compute_dtype, trainer, strategy: how and where.
-      optimization: how weights are updated; its step counts are replaced by the above.
+      optimization: how weights are updated.
     """
 
     data_dir: str
@@ -66,8 +64,6 @@ class FinetuningRun:
     length_buckets: tuple[int, ...]
     classifier_dropout: float
     num_train_epochs: float
-    num_train_steps: int | None
-    num_warmup_steps: int | None
     do_train: bool
     do_eval: bool
     eval_batch_size: int
@@ -88,6 +84,8 @@ class FinetuningRun:
             raise _bad(
                 "length_buckets", self.length_buckets, "give ascending lengths below max_seq_length"
             )
+        if self.length_buckets and self.strategy.uses_tpu:
+            raise _bad("length_buckets", self.length_buckets, "a TPU needs one length; drop it")
         if not 0 <= self.classifier_dropout < 1:
             raise _bad("classifier_dropout", self.classifier_dropout, "choose 0 up to 1")
         if self.reinitialize and not self.init_checkpoint:
@@ -118,7 +116,8 @@ def finetune(run: FinetuningRun) -> None:
         model_directory.check_same_vocabulary(directory, run.tokenizer, "--init_checkpoint")
     # Everything is read and checked before anything is written or trained.
     data = _read_data(run)
-    optimization = _optimization(run, len(data.train))
+    epochs = run.num_train_epochs * len(data.train) / run.trainer.train_batch_size
+    optimization = run.optimization.with_steps(math.ceil(epochs))
     description = _describe(run, optimization, data)
     model_directory.check(run.trainer.output_dir, description)
     strategy = create_strategy(run.strategy)
@@ -211,14 +210,6 @@ def _log_data(texts: TokenizedTexts, labels: Sequence[str]) -> None:
         100 * texts.truncated / len(texts),
         texts.max_seq_length,
     )
-
-
-def _optimization(run: FinetuningRun, rows: int) -> OptimizationConfig:
-    steps = run.num_train_steps
-    if steps is None:
-        steps = math.ceil(run.num_train_epochs * rows / run.trainer.train_batch_size)
-    warmup = steps // 10 if run.num_warmup_steps is None else run.num_warmup_steps
-    return dataclasses.replace(run.optimization, num_train_steps=steps, num_warmup_steps=warmup)
 
 
 def _describe(

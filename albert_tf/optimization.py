@@ -32,8 +32,8 @@ class OptimizationConfig:
     Attributes:
       optimizer: one of OPTIMIZERS, in any case.
       learning_rate: peak of the schedule.
-      num_train_steps: updates in all; the rate reaches 0 there.
-      num_warmup_steps: updates of linear warm-up.
+      num_train_steps: updates in all, where the rate reaches 0. None: see with_steps().
+      num_warmup_steps: updates of linear warm-up. None: a tenth of all.
       weight_decay_rate: decoupled decay.
       clip_norm: limit of the global norm of the gradients.
       bias_correction: whether LAMB's moments are corrected; the official code does not.
@@ -41,8 +41,8 @@ class OptimizationConfig:
 
     optimizer: str
     learning_rate: float
-    num_train_steps: int
-    num_warmup_steps: int
+    num_train_steps: int | None
+    num_warmup_steps: int | None
     weight_decay_rate: float = 0.01
     clip_norm: float = 1.0
     bias_correction: bool = False
@@ -56,18 +56,26 @@ class OptimizationConfig:
                 f"choose {' or '.join(OPTIMIZERS)}",
             )
         for name in ("learning_rate", "num_train_steps", "clip_norm"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise UserError("must be above 0", f"--{name}={getattr(self, name)}", "raise it")
-        if not 0 <= self.num_warmup_steps <= self.num_train_steps:
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise UserError("must be above 0", f"--{name}={value}", "raise it")
+        warmup, steps = self.num_warmup_steps, self.num_train_steps
+        if warmup is not None and not 0 <= warmup <= (math.inf if steps is None else steps):
             raise UserError(
                 "must lie between 0 and num_train_steps",
-                f"--num_warmup_steps={self.num_warmup_steps}",
-                f"choose at most {self.num_train_steps}",
+                f"--num_warmup_steps={warmup}",
+                "choose at least 0" if warmup < 0 else f"choose at most {steps}",
             )
         if not 0 <= self.weight_decay_rate < math.inf:
             raise UserError(
                 "must not be negative", f"--weight_decay_rate={self.weight_decay_rate}", "raise it"
             )
+
+    def with_steps(self, num_train_steps: int) -> OptimizationConfig:
+        """The config with the counts that are still open; `num_train_steps` if that one is."""
+        steps = num_train_steps if self.num_train_steps is None else self.num_train_steps
+        warmup = steps // 10 if self.num_warmup_steps is None else self.num_warmup_steps
+        return dataclasses.replace(self, num_train_steps=steps, num_warmup_steps=warmup)
 
 
 class WarmupLinearDecay(tf.keras.optimizers.schedules.LearningRateSchedule):

@@ -25,13 +25,12 @@ def define(
 
 
 def config() -> OptimizationConfig:
-    """The config that the flags describe; where step counts are open, the run sets them."""
-    steps = FLAGS.num_train_steps
+    """The config that the flags describe."""
     return OptimizationConfig(
         optimizer=FLAGS.optimizer,
         learning_rate=FLAGS.learning_rate,
-        num_train_steps=1 if steps is None else steps,
-        num_warmup_steps=FLAGS.num_warmup_steps if steps and FLAGS.num_warmup_steps else 0,
+        num_train_steps=FLAGS.num_train_steps,
+        num_warmup_steps=FLAGS.num_warmup_steps,
         weight_decay_rate=FLAGS.weight_decay_rate,
         clip_norm=FLAGS.clip_norm,
     )

@@ -17,6 +17,7 @@ import flags.app as app  # first: it silences TensorFlow's start-up noise
 from absl import flags as absl_flags
 from absl import logging
 
+from albert_tf.errors import UserError
 from data_prep.documents import SENTENCE_LANGUAGES
 from quickstart import corpus
 
@@ -29,6 +30,8 @@ absl_flags.DEFINE_enum("language", "en", SENTENCE_LANGUAGES, "Whose sentence end
 
 def main() -> None:
     """Flags -> one call."""
+    if FLAGS["language"].present and not FLAGS.input_file:
+        raise UserError("needs your own text", "--language", "give --input_file, or drop it")
     if FLAGS.input_file:
         documents = corpus.read_documents(FLAGS.input_file, FLAGS.language)
         counts = corpus.write_documents(documents, FLAGS.output_dir)

@@ -145,6 +145,7 @@ class OptimizationConfigTest(parameterized.TestCase, tf.test.TestCase):
         ({"optimizer": "lamp"}, "lamb or adamw"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"num_warmup_steps": 11}, "num_warmup_steps=11"),
+        ({"num_warmup_steps": -1, "num_train_steps": None}, "num_warmup_steps=-1"),
         ({"num_train_steps": 0}, "num_train_steps"),
     )
     def test_unusable_values_are_refused_by_name(self, change, message):
@@ -156,6 +157,14 @@ class OptimizationConfigTest(parameterized.TestCase, tf.test.TestCase):
         }
         with self.assertRaisesRegex(UserError, message):
             OptimizationConfig(**{**values, **change})
+
+    def test_open_counts_are_filled_in_and_given_ones_kept(self):
+        filled = OptimizationConfig("lamb", 0.1, None, None).with_steps(40)
+        self.assertEqual((filled.num_train_steps, filled.num_warmup_steps), (40, 4))
+        given = OptimizationConfig("lamb", 0.1, 20, 3).with_steps(40)
+        self.assertEqual((given.num_train_steps, given.num_warmup_steps), (20, 3))
+        with self.assertRaisesRegex(UserError, "choose at most 40"):
+            OptimizationConfig("lamb", 0.1, None, 41).with_steps(40)
 
 
 if __name__ == "__main__":

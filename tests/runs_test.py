@@ -94,15 +94,13 @@ class RunsTest(tf.test.TestCase):
             length_buckets=(8, 16),
             classifier_dropout=0.1,
             num_train_epochs=20,
-            num_train_steps=None,
-            num_warmup_steps=None,
             do_train=True,
             do_eval=True,
             eval_batch_size=4,
             compute_dtype="float32",
             trainer=TrainerConfig(output_dir, 16, 20, 100),
             strategy=StrategyConfig("cpu"),
-            optimization=OptimizationConfig("adamw", 0.003, 1, 0),
+            optimization=OptimizationConfig("adamw", 0.003, None, None),
         )
         return dataclasses.replace(run, **changes)
 
@@ -146,7 +144,9 @@ class RunsTest(tf.test.TestCase):
         # The first step of a warm-up has rate 0: it shows where training starts.
         finetune(
             self.finetuning_run(
-                output_dir, reinitialize=("pooler", "query"), num_train_steps=1, num_warmup_steps=1
+                output_dir,
+                reinitialize=("pooler", "query"),
+                optimization=OptimizationConfig("adamw", 0.003, 1, 1),
             )
         )
         pretrained, tuned = map(albert_tf.load_encoder, (self.pretrained, output_dir))
@@ -183,7 +183,10 @@ class RunsTest(tf.test.TestCase):
         output_dir = os.path.join(self.root, "bfloat16")
         finetune(
             self.finetuning_run(
-                output_dir, compute_dtype="bfloat16", num_train_steps=5, length_buckets=()
+                output_dir,
+                compute_dtype="bfloat16",
+                optimization=OptimizationConfig("adamw", 0.003, 5, None),
+                length_buckets=(),
             )
         )
         self.assert_served_as_evaluated(output_dir)

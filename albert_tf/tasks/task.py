@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import tensorflow as tf
 
 from albert_tf.models import AlbertModel
@@ -24,6 +26,19 @@ class Ratio(NamedTuple):
     total: tf.Tensor
     weight: tf.Tensor
     epsilon: float = 0.0
+
+
+def stack_ratios(ratios: Sequence[Ratio]) -> tf.Tensor:
+    """float32 [ratios, 2] of totals and weights."""
+    return tf.stack([tf.stack([ratio.total, ratio.weight]) for ratio in ratios])
+
+
+def ratio_values(names: Sequence[str], sums: np.ndarray) -> dict[str, float]:
+    """Totals over weights, [ratios, 2], by name; 0 where nothing was counted."""
+    return {
+        name: float(total / weight) if weight else 0.0
+        for name, (total, weight) in zip(names, sums, strict=True)
+    }
 
 
 class Task(Protocol):

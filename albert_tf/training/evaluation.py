@@ -8,9 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from albert_tf.models import AlbertModel
-from albert_tf.tasks.task import EXAMPLE_WEIGHTS, Batch, Task
+from albert_tf.tasks.task import EXAMPLE_WEIGHTS, Batch, Task, ratio_values, stack_ratios
 from albert_tf.training.input import untuned
-from albert_tf.training.trainer import ratio_values, stack_ratios
 
 EVALUATION_PREFETCH = 4
 """Batches made ahead."""

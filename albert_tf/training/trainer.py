@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from albert_tf.errors import RunError, UserError
 from albert_tf.optimization import OptimizationConfig, create_optimizer
-from albert_tf.tasks.task import Batch, Ratio, Task
+from albert_tf.tasks.task import Batch, Task, ratio_values, stack_ratios
 from albert_tf.training.checkpointing import RunCheckpoint
 from albert_tf.training.input import DatasetFunction, training_iterator
 from albert_tf.training.reporting import Reporter
@@ -223,16 +222,3 @@ class Trainer:
         seed = fold_in(seed, tf.cast(self.optimizer.iterations, tf.int32))
         replica_id = tf.distribute.get_replica_context().replica_id_in_sync_group
         return fold_in(seed, tf.cast(replica_id, tf.int32))
-
-
-def stack_ratios(ratios: Sequence[Ratio]) -> tf.Tensor:
-    """float32 [ratios, 2] of totals and weights."""
-    return tf.stack([tf.stack([ratio.total, ratio.weight]) for ratio in ratios])
-
-
-def ratio_values(names: Sequence[str], sums: np.ndarray) -> dict[str, float]:
-    """Totals over weights, [ratios, 2], by name; 0 where nothing was counted."""
-    return {
-        name: float(total / weight) if weight else 0.0
-        for name, (total, weight) in zip(names, sums, strict=True)
-    }

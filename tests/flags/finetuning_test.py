@@ -63,7 +63,7 @@ class FinetuningFlagsTest(parameterized.TestCase, tf.test.TestCase):
         self.assertEqual(
             (run.optimization.optimizer, run.optimization.learning_rate), ("lamb", 0.5)
         )
-        self.assertEqual((run.num_train_steps, run.trainer.train_batch_size), (7, 4))
+        self.assertEqual((run.optimization.num_train_steps, run.trainer.train_batch_size), (7, 4))
         self.assertEqual(run.columns.text_b, "second")
         self.assertIn("--length_buckets=64,128\n", run.trainer.run_flags)
 
@@ -74,6 +74,10 @@ class FinetuningFlagsTest(parameterized.TestCase, tf.test.TestCase):
             ({"init_checkpoint": directory, "from_scratch": "true"}, "not both"),
             ({"init_checkpoint": directory, "do_lower_case": "true"}, "--do_lower_case=True"),
             ({"init_checkpoint": directory, "length_buckets": "64,long"}, "not whole numbers"),
+            (
+                {"init_checkpoint": directory, "length_buckets": "64", "strategy": "tpu"},
+                "a TPU needs one length",
+            ),
             ({"from_scratch": "true"}, "no vocabulary given"),
             (
                 {"from_scratch": "true", "spm_model_file": tiny_spm_model_file()},
