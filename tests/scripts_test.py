@@ -92,6 +92,7 @@ MISTAKES = (
     (["run_finetuning.py", "--train_batch_size=many"], "train_batch_size"),
     (["run_pretraining.py", "--input_file=nofs://x", "--output_dir=/tmp/x"], "nofs"),
     (["-m", "quickstart.run", "--init=best"], "--init=best"),
+    (["-m", "quickstart.write_corpus", "--language=de", "--output_dir=x"], "--language"),
     (["export_savedmodel.py", "--model_dir=none", "--output_dir=x"], "--model_dir=none"),
     (["predict.py", "--saved_model=none", "--text=x"], "--saved_model=none"),
     (["predict.py", "--no_such_flag"], "no_such_flag"),
